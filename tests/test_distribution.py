@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import shine
-from shine.base.distribution import DISTRIBUTION, install_hint
+from shine.base.distribution import DISTRIBUTION
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(shine.__file__).parent
@@ -47,11 +47,11 @@ def test_each_pip_install_names_a_distribution_and_extras_that_exist() -> None:
 
 def test_each_hint_of_a_message_names_an_extra_that_exists() -> None:
     hints = [
-        (path.name, ast.literal_eval(call.args[0]))
+        (path.name, ast.literal_eval(call.args[2]))
         for path in SOURCES
         for call in ast.walk(ast.parse(path.read_bytes()))
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "install_hint"
-        if isinstance(call.args[0], ast.Constant)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "MissingExtraError"
+        if isinstance(call.args[2], ast.Constant)
     ]
     assert len(hints) > 20
     assert [hint for hint in hints if hint[1] not in EXTRAS] == []
@@ -64,7 +64,6 @@ def test_no_text_names_extras_of_another_project() -> None:
 
 def test_the_distribution_has_the_name_that_messages_say() -> None:
     assert PROJECT["name"] == DISTRIBUTION
-    assert install_hint("plot") == "pip install 'shine-gp[plot]'"
 
 
 def test_each_package_that_is_imported_is_declared() -> None:

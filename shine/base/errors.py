@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shine.base.distribution import DISTRIBUTION
+
 MOST_PROBLEMS = 50
 """Most problems of a configuration that the message of its error lists."""
 
@@ -67,6 +69,20 @@ class ConfigError(ShineError):
         more = len(self.problems) - MOST_PROBLEMS
         rest = [f"and {more} more problems"] if more > 0 else []
         super().__init__("\n".join([*self.problems[:MOST_PROBLEMS], *rest]))
+
+
+class MissingExtraError(ShineError, ImportError):
+    """Something needs a package that only an extra of Shine installs.
+
+    Parameters
+    ----------
+    what, package, extra : str
+        What needs it; the package, as people call it; the extra that installs it.
+    """
+
+    def __str__(self) -> str:
+        what, package, extra = self.args  # with which the error is also unpickled
+        return f"{what} needs {package}; install it with: pip install '{DISTRIBUTION}[{extra}]'"
 
 
 class ExportError(ShineError):

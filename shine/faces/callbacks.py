@@ -13,8 +13,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from shine.base.distribution import install_hint
-from shine.base.errors import ExportError
+from shine.base.errors import ExportError, MissingExtraError
 from shine.faces.runs.keeping import Thinning
 from shine.lang.forms.names import cut
 from shine.search.evolution.observers import Progress
@@ -97,7 +96,7 @@ class MLflow:
 
     Raises
     ------
-    ExportError
+    MissingExtraError
         If MLflow is not installed.
 
     Examples
@@ -111,7 +110,7 @@ class MLflow:
         try:
             import mlflow  # noqa: F401
         except ImportError:
-            raise ExportError(f"MLflow is not installed: {install_hint('mlflow')}") from None
+            raise MissingExtraError("keeping a run in MLflow", "mlflow", "mlflow") from None
         self.experiment, self.name, self.tags = experiment, name, dict(tags or {})
         self.run_id = ""
         self._client: Any = None
@@ -198,7 +197,7 @@ class TensorBoard:
 
     Raises
     ------
-    ExportError
+    MissingExtraError
         If tensorboardX is not installed.
 
     Examples
@@ -210,7 +209,7 @@ class TensorBoard:
         try:
             import tensorboardX  # noqa: F401
         except ImportError:
-            raise ExportError(f"tensorboardX is not installed: {install_hint('tensorboard')}") from None
+            raise MissingExtraError("keeping a run for TensorBoard", "tensorboardX", "tensorboard") from None
         self.folder = Path(folder)
         self._writer: Any = None
         self._formula = ""

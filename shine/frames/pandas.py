@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.distribution import install_hint
+from shine.base.errors import MissingExtraError
 from shine.base.typing import AnyArray
 from shine.frames.arrow import arrow_column
 from shine.frames.columns import NUMBERS, Column, Encodings, Headings, Piece, codes_of, numpy_piece
@@ -145,6 +145,6 @@ class PandasFrames(Frames):
 try:
     import pandas
 except ImportError:
-    raise ImportError(f"shine.pandas needs pandas; install it with: {install_hint('pandas')}") from None
+    raise MissingExtraError("shine.pandas", "pandas", "pandas") from None
 
 pandas.api.extensions.register_dataframe_accessor("shine")(PandasFrames)

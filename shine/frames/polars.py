@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shine.base.distribution import install_hint
+from shine.base.errors import MissingExtraError
 from shine.frames.arrow import arrow_array, arrow_column, arrow_mask
 from shine.frames.columns import Column, Encodings, Headings
 from shine.frames.querying import Frames
@@ -73,6 +73,6 @@ try:
     import polars
     import pyarrow  # noqa: F401  # reads the columns in place
 except ImportError:
-    raise ImportError(f"shine.polars needs Polars and Arrow; install them with: {install_hint('polars')}") from None
+    raise MissingExtraError("shine.polars", "Polars with Arrow", "polars") from None
 
 polars.api.register_dataframe_namespace("shine")(PolarsFrames)

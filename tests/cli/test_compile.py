@@ -66,7 +66,7 @@ def test_a_file_is_a_graph(suffix: str, here: Path) -> None:
         (["graph.pb", "--dtype", "int32"], "error: --dtype: is not for graphs"),
         (["graph.pb"], "error: graph.pb: "),
         (["empty"], "error: empty: holds no run"),
-        (["a", "--dtype", "float16"], "error: Invalid value for '--dtype'"),
+        (["a", "--dtype", "float16"], "error: --dtype: must be one of float64, "),
         (["a*b", "--params", "a"], "error: 'a*b': "),
         (["a", "--emit", "shared", "--target", "wasm32"], "error: wasm32 has no shared libraries"),
     ],
@@ -131,18 +131,12 @@ def test_json_says_what_was_made_of_a_tensor_program(here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["net.txt", "--emit", "bench"],
-            "error: --emit bench: is not a kind of output; use some of object,header,ir,",
-        ),
+        (["net.txt", "--emit", "bench"], "error: --emit bench: is not a kind of output; use some of object,header,ir,"),
         (["net.txt", "--cpp-class", "a-b"], "error: 'a-b' is no name for a class in C++; write one like foo::bar::"),
         (["net.txt", "--cpp-class", "f", "--name", "f"], "error: the class f and the function f in C need different"),
         (["net.txt", "--name", "int"], "error: name 'int' is not free for a function in C; 'int_' would do"),
         (["net.txt", "--target", "nvptx64-nvidia-cuda"], "error: nvptx64-nvidia-cuda has no object files; emit ptx"),
-        (
-            ["net.txt", "--config", "c.pbtxt"],
-            "error: --config is for graphs of TensorFlow, and net.txt is none",
-        ),
+        (["net.txt", "--config", "c.pbtxt"], "error: --config is for graphs of TensorFlow, and net.txt is none"),
         (["net.txt", "--output", "z"], "error: --output is for graphs of TensorFlow, and net.txt is none"),
         (["net.txt", "--shape", "x=2,3"], "error: --shape is for graphs of TensorFlow and ONNX, and net.txt is none"),
         (["net.txt", "--shape", "x:2"], "error: --shape x:2: write a name and sizes, such as --shape input=1,28,28"),

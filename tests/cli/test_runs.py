@@ -22,8 +22,14 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_table_has_a_line_for_each_run(runs: Path):
     lines = shine("runs").stdout.splitlines()
     assert lines[0].split()[:6] == ["name", "date", "data", "target", "R2", "loss"]
-    assert {line.split()[0] for line in lines[1:]} == {"plants", "möbel"}
     assert any(line.endswith("2*exp(x)") for line in lines)
+
+
+def test_only_files_are_shown_without_their_folder(runs: Path):
+    config = Path("runs/möbel/config.yaml")
+    config.write_text(config.read_text().replace('path: "/data/plants.csv"', "generate: {target: log(a/b)}"))
+    shown = {tuple(line.split()[:4:3]) for line in shine("runs").stdout.splitlines()[1:]}
+    assert shown == {("plants", "plants.csv"), ("möbel", "log(a/b)")}
 
 
 def test_nothing_found_is_told(runs: Path):
@@ -34,6 +40,7 @@ def test_nothing_found_is_told(runs: Path):
     ("options", "message"),
     [
         (["--set", "seed"], "--set seed: write KEY=VALUE"),
+        (["--sort", "foo"], "error: --sort: cannot sort by 'foo'; there are name, date"),
         (["--in", "nowhere"], "nowhere: no such folder; name the folder that holds the runs with --in"),
         (["--in", "runs/plants"], "runs/plants: is a run itself"),
         (["compare", "plants"], "compare needs at least two runs"),

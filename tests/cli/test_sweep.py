@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ from cli.commandline import shine
 
 
 def test_a_failed_run_is_told_and_the_exit_code_says_so(small: Path):
-    result = shine("sweep", small, "--grid", "data.generate.target=a*b,1/(a - a)")
-    assert result.exit_code == 1 and "failed: " in result.stderr and "won" in result.stdout
+    result = shine("sweep", small, "--grid", "fitness.loss=mse,binomial", "--json")
+    assert result.exit_code == 1 and result.stderr.startswith("error: loss=binomial: --grid fitness.loss: ")
+    assert len(json.loads(result.stdout)["standings"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -18,6 +20,8 @@ def test_a_failed_run_is_told_and_the_exit_code_says_so(small: Path):
     [
         (["--grid", "population"], "--grid population: write --grid evolution.population=200,500"),
         (["--grid", "gp.x=1"], 'unknown key "gp"'),
+        (["--targets", "3"], "error: --targets: must be text, is 3"),
+        (["--json", "--grid", "data.generate.target=a*b,1/(a - a)"], "target: the formula is NaN or infinite in 20"),
         (["--range", "seed=1..2"], "needs a number of draws"),
         (["--random", "2", "--range", "seed=1"], "write LOW..HIGH"),
         (["--holdout"], "--holdout is for --folds"),

@@ -12,8 +12,7 @@ import click
 import pytest
 from cli.commandline import environment, shine
 
-from shine.base.distribution import install_hint
-from shine.base.errors import ConfigError, DataError, ExportError
+from shine.base.errors import ConfigError, DataError, ExportError, MissingExtraError
 from shine.faces.cli.commands import shine as group
 
 
@@ -72,15 +71,15 @@ for arguments in {asked!r}:
         (["nonsense"], "error: No such command 'nonsense'; see 'shine --help'\n"),
         (["config", "nonsense"], "error: No such command 'nonsense'; see 'shine config --help'\n"),
         (["evolve", "c.yaml", "--sede", "3"], "error: No such option"),
-        (["evolve", "c.yaml", "--seed", "x"], "error: Invalid value for '--seed': 'x' is not a valid integer range"),
-        (["evolve", "c.yaml", "--seed", "-1"], "error: Invalid value for '--seed': -1 is not in the range"),
+        (["evolve", "c.yaml", "--seed", "x"], f"error: --seed: must be a whole number from 0 to {2**63 - 1}, not 'x'"),
+        (["next", "run", "-n", "x"], "error: -n: must be a whole number, not 'x'; see 'shine next --help'\n"),
         (["evolve", "none.yaml"], "error: none.yaml: cannot be read: No such file or directory\n"),
         (["evolve", "c.yaml", "--quiet", "--json"], "error: --quiet and --json exclude each other"),
         (["predict", "run"], "error: Missing argument 'DATA'; see 'shine predict --help'\n"),
-        (["predict", "run", "data.csv", "--index", "-1"], "error: Invalid value for '--index': -1 is not in the range"),
+        (["predict", "r", "d.csv", "--index", "-1"], "error: --index: must be a whole number from 0 on, not -1; see"),
         (["export", "a"], "error: Missing option '--to'; see 'shine export --help'\n"),
-        (["jit", "a", "--emit", "exe"], "error: Invalid value for '--emit': 'exe' is not one of"),
-        (["jit", "a", "--dtype", "float16"], "error: Invalid value for '--dtype': 'float16' is not one of"),
+        (["jit", "a", "--emit", "exe"], "error: --emit: must be one of ir, opt, asm, obj, not 'exe'; see"),
+        (["predict", "r", "d", "--interval", "2"], "error: --interval: must be a number between 0 and 1, not 2.0; see"),
     ],
 )
 def test_wrong_usage_is_one_line_on_stderr(arguments: list[str], message: str) -> None:
@@ -138,7 +137,7 @@ RAISED = [
     (OSError("odd"), 1, "error: OSError: odd; run with --debug for the traceback\n"),
     (ExportError("no"), 1, "error: no\n"),
     (DataError("no"), 2, "error: no\n"),
-    (DataError(install_hint("parquet")), 1, "error: pip install 'shine-gp[parquet]'\n"),
+    (MissingExtraError("f", "g", "plot"), 1, "error: f needs g; install it with: pip install 'shine-gp[plot]'\n"),
     (ConfigError(["one", "two"]), 2, "error: one\nerror: two\n"),
     (KeyboardInterrupt(), 130, "error: interrupted\n"),
     (click.Abort(), 130, "error: interrupted\n"),

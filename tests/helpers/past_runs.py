@@ -36,8 +36,8 @@ def past_run(
     folder.mkdir(parents=True, exist_ok=True)
     front = front or (model("x"), model("exp(x) + 1.0", 0.1, 4, 0.95))
     result = {
-        "schema_version": 1, "best": front[best], "front": list(front), "features": ["x"], "target": "y",
-        "reason": "", "weighting": "absolute", "headings": ["x"],
+        "schema_version": 1, "best": front[best], "front": list(front), "features": ["x", "Länge_m"], "target": "y",
+        "reason": "", "weighting": "absolute", "headings": ["x", "Länge [m]"],
         "data": data_hash, "primitives": ["add", "mul", "exp"], "weights": {}, "generations": 5, "evaluations": 500,
         "seconds": 1.5, "seed": seed, "stopped_by": "generations",
         "versions": {"shine": "0.1.0", "python": "3.11", "numpy": "2", "llvmlite": "0.50"},

@@ -17,7 +17,7 @@ from annotated_types import Ge, Le
 from joblib.externals import loky
 from joblib.externals.loky.backend.utils import kill_process_tree
 
-from shine.base.distribution import install_hint
+from shine.base.errors import MissingExtraError
 from shine.base.parallel.pool import Pool
 from shine.base.stages import stage
 
@@ -235,9 +235,7 @@ def client_of(source: Any) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError:
-        raise ValueError(
-            f"Dask, which an executor named by its address belongs to, is not installed; run {install_hint('dask')}"
-        ) from None
+        raise MissingExtraError("an executor named by its address", "Dask", "dask") from None
     place = {"scheduler_file": source} if str(source).endswith(".json") else {"address": source}
     try:
         client = Client(**place, timeout=SECONDS_TO_CONNECT, set_as_default=False)
@@ -270,14 +268,12 @@ def cluster_of(name: Cluster, workers: int, options: Mapping[str, Any]) -> Itera
 def jobs_of(name: Cluster, options: Mapping[str, Any]) -> Any:
     """The cluster before it asks for workers; its `job_script()` is what the batch system gets.
 
-    A `ValueError` if dask-jobqueue is not installed, or refuses an option.
+    A `ValueError` if dask-jobqueue refuses an option, a `MissingExtraError` without it.
     """
     try:
         import dask_jobqueue
     except ImportError:
-        raise ValueError(
-            f"cluster: {name} needs dask-jobqueue, which is not installed; run {install_hint('dask')}"
-        ) from None
+        raise MissingExtraError(f"cluster: {name}", "dask-jobqueue", "dask") from None
     # One process of one thread for each core, unless the user says otherwise: an epoch takes one thread.
     cores = options.get("cores", 1)
     given = {"cores": 1, "memory": f"{2 * cores} GB", "processes": cores, **options}

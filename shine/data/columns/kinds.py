@@ -227,7 +227,7 @@ def _wrong_number(cell: str, decimal: Decimal) -> str:
     if numeral(cell, decimal) is not None:
         return f"{shown(cell)} is too large"
     if _is_infinite(cell):
-        return f"{shown(cell)} is not finite"
+        return f"{shown(cell)} is not finite; correct it, or leave the row out"
     other: Decimal = "," if decimal == "." else "."
     if numeral(cell, other) is not None:
         return f"{shown(cell)} is not a number where the decimal sign is {decimal!r}"

@@ -98,8 +98,10 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
     if not all(np.isfinite(array[start : start + step]).all() for start in range(0, len(array), step)):
         finite = np.isfinite(array)
         place = np.argwhere(~finite)[0].tolist()
-        where = f"row {place[0]}" + (f", column {place[1]}" if dimensions == 2 else "")
-        raise DataError(f"{name} has {(~finite).sum()} values that are NaN or infinite, the first in {where}")
+        headings = [*map(shown, frame_headings(values) or ())] or [*range(array[0].size)]
+        where = f"row {place[0]}" + (f", column {headings[place[1]]}" if dimensions == 2 else "")
+        told = f"{name} has {(~finite).sum()} values that are NaN or infinite, the first in {where}"
+        raise DataError(f"{told}; finite numbers are needed: correct them, or leave their rows out")
     return array
 
 

@@ -15,8 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.base.distribution import install_hint
-from shine.base.errors import DataError
+from shine.base.errors import DataError, MissingExtraError
 from shine.base.lazy import cached_property
 from shine.data.files.dates import dates_of
 from shine.data.files.numerals import Decimal, is_missing, numeral
@@ -209,7 +208,7 @@ def _zstandard(path: Path) -> IO[bytes]:
     try:
         import pyarrow
     except ImportError:
-        raise DataError(f"{path}: reading Zstandard needs pyarrow; {install_hint('parquet')}") from None
+        raise MissingExtraError(f"{path}: reading Zstandard", "pyarrow", "parquet") from None
     stream: IO[bytes] = pyarrow.input_stream(str(path), compression="zstd")
     return stream
 

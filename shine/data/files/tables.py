@@ -11,21 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.base.distribution import install_hint
-from shine.base.errors import DataError
+from shine.base.errors import DataError, MissingExtraError
 from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
 from shine.data.files.source import NO_MARKS, Marks, RawColumn, Source, check_file, check_size
 from shine.lang.forms.names import cut, listed, shown
 
 
 def open_parquet(path: Path) -> Source:
-    """Open a Parquet file; a `DataError` if pyarrow is not installed, or the file is damaged or too large."""
+    """Open a Parquet file; a `DataError` if it is damaged or too large, a `MissingExtraError` without pyarrow."""
     check_file(path)
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise DataError(f"{path}: reading Parquet needs pyarrow; {install_hint('parquet')}") from None
+        raise MissingExtraError(f"{path}: reading Parquet", "pyarrow", "parquet") from None
     try:
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         headings = tuple(file.schema_arrow.names)
@@ -42,14 +41,14 @@ def open_parquet(path: Path) -> Source:
 def open_feather(path: Path) -> Source:
     """Open a Feather file, which is an Arrow IPC file.
 
-    A `DataError` if pyarrow is not installed, or the file is damaged.
+    A `DataError` if it is damaged, a `MissingExtraError` without pyarrow.
     """
     check_file(path)
     try:
         import pyarrow
         from pyarrow import feather
     except ImportError:
-        raise DataError(f"{path}: reading Feather needs pyarrow; {install_hint('parquet')}") from None
+        raise MissingExtraError(f"{path}: reading Feather", "pyarrow", "parquet") from None
     try:
         table = feather.read_table(path)
     except MemoryError:  # pyarrow's is one of its own errors, too
@@ -117,7 +116,7 @@ def unusable(name: str, heading: str, held: object) -> DataError:
 def open_sheet(path: Path, marks: Marks = NO_MARKS) -> Source:
     """Open the first sheet of an Excel or OpenDocument file.
 
-    A `DataError` if pandas or its reader is not installed, or the file is damaged or holds no table.
+    A `DataError` if it is damaged or holds no table, a `MissingExtraError` without pandas or its reader.
     """
     check_file(path)
     try:
@@ -126,7 +125,7 @@ def open_sheet(path: Path, marks: Marks = NO_MARKS) -> Source:
         _check_unpacked(path)
         frame = pandas.read_excel(path, header=None, dtype=object, na_filter=False)
     except ImportError:
-        raise DataError(f"{path}: reading sheets needs pandas and its readers; {install_hint('excel')}") from None
+        raise MissingExtraError(f"{path}: reading sheets", "pandas with its readers", "excel") from None
     except (DataError, MemoryError):
         raise
     except Exception as error:  # zipfile, XML parsers and the readers raise errors of many types

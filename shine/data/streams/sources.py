@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.distribution import install_hint
-from shine.base.errors import DataError
+from shine.base.errors import DataError, MissingExtraError
 from shine.data.files.numerals import is_missing
 from shine.data.files.tables import readable, unusable
 from shine.data.streams.conditions import condition
@@ -87,7 +86,7 @@ def _of_path(path: Path, where: Any) -> Stream:
         import pyarrow
         from pyarrow import dataset
     except ImportError:
-        raise DataError(f"{path}: reading it needs pyarrow; {install_hint('parquet')}") from None
+        raise MissingExtraError(f"{path}: reading it", "pyarrow", "parquet") from None
     form = _form(path)
     try:
         found = dataset.dataset(str(path), format=form, partitioning="hive" if path.is_dir() else None)

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.distribution import install_hint
-from shine.base.errors import DataError
+from shine.base.errors import DataError, MissingExtraError
 from shine.base.files import replacing, target
 from shine.base.typing import Floats
 from shine.lang.forms.names import value_text
@@ -75,7 +74,7 @@ def _arrow(path: Path, stream: Any, headings: tuple[str, ...], rows: int) -> Ite
         import pyarrow
         from pyarrow import ipc, parquet
     except ImportError:
-        raise DataError(f"{path}: writing it needs pyarrow; {install_hint('parquet')}") from None
+        raise MissingExtraError(f"{path}: writing it", "pyarrow", "parquet") from None
     schema = pyarrow.schema([(heading, "float64") for heading in headings])
     is_parquet = path.suffix.lower() == ".parquet"
     # Predictions hardly repeat: a dictionary of them would take time and no less space.

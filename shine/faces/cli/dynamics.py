@@ -226,13 +226,7 @@ def _write(table: dict[str, Any], out: Path | None, as_json: bool) -> None:
 
 
 def exported_system(
-    run: DynamicsRun,
-    to: str,
-    name: str,
-    index: int | None,
-    precision: Precision,
-    out: Path | None,
-    as_json: bool,
+    run: DynamicsRun, to: str, name: str, index: int | None, precision: Precision, out: Path | None, as_json: bool
 ) -> None:
     """Write a system in another language."""
     from shine.faces.dynamics.fitted import exported

@@ -81,7 +81,8 @@ def graph_of(path: Path, options: GraphOptions) -> Program | TensorFunction:
     try:
         return _tensors(path, options)
     except click.UsageError as error:
-        raise click.UsageError(f"{problem}; nor is it a graph of tensors: {error.message}") from None
+        more = "" if error.message == problem else f"; nor is it a graph of tensors: {error.message}"
+        raise click.UsageError(f"{problem}{more}") from None
 
 
 def reading_of(path: Path, options: GraphOptions) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from shine.base.distribution import INSTALL
 from shine.faces.cli.interruption import Interruption
 from shine.faces.cli.output import FAILURE, INTERRUPTED, USAGE
 
@@ -89,12 +88,9 @@ def _reported(error: BaseException, debug: bool, interruption: Interruption | No
             return _complain("interrupted", code)
         case OSError() if error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF):
             return _lost_output(error)
-        case click.NoSuchOption():
-            context = f"; see '{error.ctx.command_path} --help'" if error.ctx else ""
-            return _complain(_no_such_option(error) + context, USAGE)
         case click.UsageError():
             context = f"; see '{error.ctx.command_path} --help'" if error.ctx else ""
-            return _complain(error.format_message().rstrip(".") + context, USAGE)
+            return _complain(_wrong_usage(error) + context, USAGE)
         case click.ClickException():
             return _complain(error.format_message(), FAILURE)
         case ConfigError() | DataError():
@@ -108,6 +104,28 @@ def _reported(error: BaseException, debug: bool, interruption: Interruption | No
     what = " ".join(str(error).split())
     hint = "" if debug else f"; run with {DEBUG} for the traceback"
     return _complain(f"{type(error).__name__}{': ' if what else ''}{what}{hint}", FAILURE)
+
+
+def _wrong_usage(error: click.UsageError) -> str:
+    """The message for what click refuses, or a callback of ours."""
+    if isinstance(error, click.NoSuchOption):
+        return _no_such_option(error)
+    parameter: Any = getattr(error, "param", None)
+    if parameter is None or isinstance(error, click.MissingParameter):
+        told = error.format_message().rstrip(".")
+        options = [] if error.ctx is None else [each for param in error.ctx.command.params for each in param.opts]
+        return f"--{told}" if f"--{told.partition(':')[0]}" in options else told  # a keyword of Python's face
+    kind, told = parameter.type, error.message
+    low, high = getattr(kind, "min", None), getattr(kind, "max", None)
+    bounds = "" if low is None else f" from {low} on" if high is None else f" from {low} to {high}"
+    allowed = {
+        click.types.IntParamType: f"a whole number{bounds}",
+        click.types.FloatParamType: f"a number{' between 0 and 1' if getattr(kind, 'max_open', False) else bounds}",
+        click.Choice: f"one of {', '.join(map(str, getattr(kind, 'choices', ())))}",
+    }
+    for known in set(allowed) & set(type(kind).__mro__):
+        told = f"must be {allowed[known]}, not {error.message.rpartition(' is not ')[0]}"
+    return f"{max(parameter.opts, key=len)}: {told}"
 
 
 def _no_such_option(error: click.NoSuchOption) -> str:
@@ -137,7 +155,6 @@ def _lost_output(error: OSError) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    code = FAILURE if INSTALL in message else code  # whatever needs the extra that is not installed
     for line in message.splitlines():
         # click repeats arguments in full, however long they are.
         shown = line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE // 2]}...{line[-LONGEST_LINE // 4 :]}"

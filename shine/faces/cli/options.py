@@ -82,7 +82,8 @@ def parallel_overrides(workers: int | None, dask: str | None, slurm: Mapping[str
     section: dict[str, object] = {"workers": workers} if dask is None else {"dask": dask}
     if slurm is not None:
         section |= {"cluster": "slurm", "options": {key: _number(value) for key, value in slurm.items()}}
-    return [f"parallel={json.dumps(section)}"]
+    option = "--workers" if dask is None else "--dask"
+    return [f"{option} parallel={json.dumps(section)}"]
 
 
 def _number(text: str) -> int | str:

@@ -10,10 +10,9 @@ import zipfile
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-import click
 import numpy as np
 
-from shine.base.distribution import install_hint
+from shine.base.errors import MissingExtraError
 from shine.base.typing import Floats
 
 HEADING = "prediction"
@@ -48,7 +47,7 @@ def _arrow() -> Any:
         import pyarrow.feather
         import pyarrow.parquet
     except ImportError:
-        raise click.ClickException(f"this format needs pyarrow; {install_hint('parquet')}") from None
+        raise MissingExtraError("this format", "pyarrow", "parquet") from None
     return pyarrow
 
 
@@ -59,7 +58,7 @@ def _sheet(engine: str) -> Callable[[Columns], bytes]:
 
             pandas.DataFrame(dict(columns)).to_excel(stream, index=False, engine=engine)
         except ImportError:
-            raise click.ClickException(f"writing sheets needs pandas; {install_hint('excel')}") from None
+            raise MissingExtraError("writing sheets", "pandas", "excel") from None
 
     return _to(write)
 

@@ -24,6 +24,8 @@ MAX_BYTES = 1 << 20
 MAX_BITS = 1024
 """Most bits of a whole number that is read. Larger numbers exceed float64, and Python refuses to print very large
 ones."""
+KEYED = ("--set", "--grid", "--range")
+"""Options that are named with the key that the user wrote after them."""
 _BREAKS = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 """Characters that JSON takes as they are, and YAML does not."""
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
@@ -51,9 +53,10 @@ class Document:
         return any(loc[:depth] in self.unreadable for depth in range(len(loc) + 1))
 
     def override(self, text: str, position: int) -> None:
-        """Apply ``key.key=value``; the value is YAML."""
+        """Apply ``key.key=value``, which may stand after the option that it comes from; the value is YAML."""
+        option, text = text.split(" ", 1) if text.startswith("--") else ("--set", text)
         key, equals, value = text.partition("=")
-        place = SourcePosition(position, 0, 0, f"--set {key}")
+        place = SourcePosition(position, 0, 0, f"{option} {key}" if option in KEYED else option)
         if not equals or not all(re.fullmatch(r"[\w-]+", part) for part in key.split(".")):
             self.problems.append((place, f"{value_text(text)} is not of the form key.key=value"))
             return
@@ -80,6 +83,8 @@ class Document:
 
 def read_document(path: Path, overrides: Sequence[str] = ()) -> Document:
     """Read a YAML file and apply overrides to it, each ``key.key=value``, with the value in YAML.
+
+    Errors name an override by the option before it, as in ``--targets data.target=y``, or else by ``--set``.
 
     A `ConfigError` if the file cannot be read at all. Problems of single values are collected in the document.
     """

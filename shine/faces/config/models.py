@@ -212,11 +212,7 @@ def template_of(entry: str | TemplateSettings | None) -> Template | None:
         return None if entry is None else template(entry)
 
     return template(
-        entry.formula,
-        **entry.options,
-        groups=entry.groups,
-        shrinkage=entry.shrinkage,
-        functions=entry.functions,
+        entry.formula, **entry.options, groups=entry.groups, shrinkage=entry.shrinkage, functions=entry.functions
     )
 
 

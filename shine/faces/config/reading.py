@@ -297,9 +297,9 @@ class Sections:
         return guess.model_copy(update={"graph": (self._base(("guesses", index)) / guess.graph).resolve()})
 
     def _placed(self, loc: Loc, message: str) -> tuple[SourcePosition, str]:
-        place, key = self.document.place(loc), ".".join(map(str, loc))
+        place = self.document.place(loc)
         told = ".".join(map(shortened, loc))
-        return place, f"{told}: {message}" if loc and place.source != f"--set {key}" else message
+        return place, f"{told}: {message}" if not place.override or self.document.places.get(loc) != place else message
 
     def _wrong(self, name: str, problems: Sequence[Problem]) -> bool:
         reported = {loc[:1] for loc, _ in problems} | {loc[:1] for loc in self.document.unreadable}

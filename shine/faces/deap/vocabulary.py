@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.distribution import install_hint
-from shine.base.errors import UnsupportedSyntaxError
+from shine.base.errors import MissingExtraError, UnsupportedSyntaxError
 from shine.base.typing import Floats
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.python.expressions import described, number_of
@@ -167,6 +166,6 @@ try:
 except ModuleNotFoundError as error:
     if (error.name or "").split(".")[0] != "deap":
         raise
-    raise ImportError(f"shine.deap needs DEAP, which is not installed: {install_hint('deap')}") from None
+    raise MissingExtraError("shine.deap", "DEAP", "deap") from None
 
 __all__ = ["gp"]

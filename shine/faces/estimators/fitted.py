@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from shine.base.errors import ExportError
+from shine.base.errors import MissingExtraError
 from shine.base.typing import Floats
 from shine.data.columns.headings import without_columns
 from shine.data.datasets.dataset import Dataset
@@ -218,7 +218,7 @@ def equations(front: Front) -> Any:
     """A front as a DataFrame, or as `Equations` if pandas is not installed."""
     try:
         return front.to_frame()
-    except ExportError:
+    except MissingExtraError:
         return Equations(front)
 
 

@@ -188,7 +188,7 @@ def past_runs(
     rows = find(place, where=where, sort=sort)
     runs = [
         {
-            "run": (place / row.name).as_posix(), "date": f"{row.date:%Y-%m-%d %H:%M}", "data": Path(row.data).name,
+            "run": (place / row.name).as_posix(), "date": f"{row.date:%Y-%m-%d %H:%M}", "data": row.source,
             "target": row.target, "formula": row.formula, "loss": row.loss, "r2": row.r2,
             "stopped_by": row.stopped_by, **({"problem": row.problem} if row.problem else {}),
         }

@@ -157,8 +157,7 @@ class _Reader(Reader):
             return _Column(key, lambda name, run, formula: getattr(run, field))
         setting = _setting(key, self._settings)
         return _Column(
-            setting,
-            lambda name, run, formula: comparable(run.settings[setting]) if setting in run.settings else None,
+            setting, lambda name, run, formula: comparable(run.settings[setting]) if setting in run.settings else None
         )
 
     def visit_Attribute(self, node: ast.Attribute) -> _Column:

@@ -1,7 +1,7 @@
 """Entries of runs, read from their folders, and comparisons of them; a damaged file is a remark, never an error.
 
-The functions and names of a formula are read from its text without parsing it: a query reads hundreds of thousands of
-formulas, of any depth; a parser would take minutes.
+Only the formula that a run chose is parsed, as a check. Functions and names of formulas are read from their texts: a
+query reads hundreds of thousands, of any depth; a parser would take minutes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from shine.base.errors import ExportError, ShineError
 from shine.base.lazy import cached_property
 from shine.lang.forms.names import cut, identifier
 from shine.lang.forms.synonyms import FUNCTIONS, OPERATORS
+from shine.lang.parse import parse
+from shine.lang.vocabulary import primitive_table
 
 UNFINISHED, DAMAGED = "unfinished", "damaged"
 """Values of `stopped_by` of runs without a result, and of those whose result cannot be read."""
@@ -149,12 +151,14 @@ def _result(path: Path) -> tuple[dict[str, Any], tuple[FormulaEntry, ...], str]:
         if isinstance(value, dict) and value.get("front"):
             return value, tuple(_front(value)), ""
         return {}, (), f"{path.name}: is not the result of a run"
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, ShineError) as error:
         return {}, (), cut(f"{path.name}: cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def _front(result: Mapping[str, Any]) -> Iterator[FormulaEntry]:
     chosen = [model["expression"] for model in result["front"]].index(result["best"]["expression"])
+    if result.keys() >= {"features", "primitives"} and not result["best"].get("template"):  # as for `Run.result`
+        parse(result["best"]["expression"], result["features"], primitive_table(result["primitives"])[0])
     for index, model in enumerate(result["front"]):
         yield _formula(index, model, model["complexity"], index == chosen)
 

@@ -40,6 +40,8 @@ def chosen_folder(folder: Path) -> Path:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise ExportError(f"{folder}: is a file; choose a new or empty folder") from None
     except (OSError, ValueError) as error:
         raise unwritable(folder, error) from None
     problem = _occupied(folder)

@@ -12,15 +12,7 @@ from typing import Any, NamedTuple
 
 from shine.base.errors import ExportError
 from shine.base.stages import stage
-from shine.faces.runs.conditions import (
-    COLUMNS,
-    OTHER_NAMES,
-    compared,
-    condition,
-    like,
-    tests,
-    with_word,
-)
+from shine.faces.runs.conditions import COLUMNS, OTHER_NAMES, compared, condition, like, tests, with_word
 from shine.faces.runs.entries import Entry, FormulaEntry, printable, read_entry
 from shine.lang.conditions.scanning import Scanned
 from shine.lang.forms.names import listed
@@ -73,6 +65,11 @@ class Found(NamedTuple):
     """Its place in the front, from 0: the --index of other commands."""
     best: bool
     """Whether the run chose it."""
+
+    @property
+    def source(self) -> str:
+        """Name of the file, whose path is absolute in the folder of a run, or else the formula of the data."""
+        return os.path.basename(self.data) if os.path.isabs(self.data) else self.data
 
 
 @dataclass(frozen=True)

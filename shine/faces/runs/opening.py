@@ -16,7 +16,7 @@ from shine.base.lazy import cached_property
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.faces.config import Config, read_config
 from shine.faces.runs.files import read_file
-from shine.faces.runs.records import ModelRecord, ResultRecord, TemplateRecord, read_result
+from shine.faces.runs.records import ModelRecord, ResultRecord, TemplateRecord, damaged, read_result
 from shine.lang.forms.names import cut, shown
 from shine.lang.forms.tree import Primitive
 from shine.lang.parse import parse
@@ -117,7 +117,7 @@ class Run:
                 return self._template_model(model, model.template)
             tree = parse(model.expression, self.features, self._table)
         except UnsupportedSyntaxError as error:
-            raise ExportError(f"{self.folder / 'result.json'}: {shown(model.expression)}: {cut(error)}") from None
+            raise damaged(self.folder, f"{shown(model.expression)}: {cut(error)}") from None
         r2 = math.nan if model.r2 is None else model.r2
         weights, known = self.record.weights, self._known(model)
         noise = self.record.weighting

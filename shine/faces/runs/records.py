@@ -297,7 +297,12 @@ def read_result(folder: str | Path) -> ResultRecord:
             f"{path}: is a result of dynamics, which shine predict, export, report and summary take; in Python "
             "next_experiment says what to measure"
         )
-    raise ExportError(f"{path}: is not a result of this version of Shine: {problem}")
+    raise damaged(path.parent, problem)
+
+
+def damaged(folder: Path, problem: str) -> ExportError:
+    """The error for a result that cannot be read."""
+    return ExportError(f"{folder / 'result.json'}: is not a result of this version of Shine: {problem}")
 
 
 def result_record(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from shine import __version__
 from shine.base.errors import ConfigError, DataError, ExportError
-from shine.faces.config import Job
+from shine.data.datasets.dataset import Dataset
+from shine.faces.config import Config, Job
 from shine.faces.runs.checkpoints import Checkpoint, Shelf
+from shine.faces.runs.entries import read_entry
 from shine.faces.runs.keeping import Notice
+from shine.faces.runs.opening import open_run
 from shine.lang.forms.names import cut, shown
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.forms.tree import Primitive
@@ -22,14 +28,6 @@ if TYPE_CHECKING:
     from shine.faces.runs.records import ResultRecord
     from shine.search.evolution.run_state import State
     from shine.search.evolution.settings import StopSettings
-
-
-import hashlib
-
-import numpy as np
-
-from shine.data.datasets.dataset import Dataset
-from shine.faces.config import Config
 
 
 def last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State | None:
@@ -52,6 +50,8 @@ def last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State 
         raise ExportError(
             "\n".join([*map(str, damaged), f"{folder}: has no other checkpoint; run its config.yaml anew"])
         )
+    entry, before = read_entry(folder), settings_of(open_run(folder).config)
+    _check(job, folder, {"settings": before, "data": entry.data_hash or data_digest(job.dataset)})
     tell(Notice(f"{folder}: has no checkpoint yet; the run begins anew"))
     return None
 

@@ -239,13 +239,15 @@ def run_sweep(
     if by not in MEASURES:
         raise ValueError(f"by: {by!r} is none of {', '.join(MEASURES)}")
     folder = Path("runs") / f"{config.stem}-sweep" if out is None else Path(out)
-    for each in variants:  # wrong settings are told before anything runs
-        read_config(config, [*overrides, *each.overrides])
+    given = {each: (*overrides, *plan.overrides(each)) for each in variants}
+    data = {tuple(pair for pair in each.settings if pair[0].startswith("data.")): each for each in reversed(variants)}
+    for each in variants:  # what is wrong is told before anything runs; data are read once
+        (read_job if each in data.values() else read_config)(config, given[each])
     if isinstance(executor, ParallelSettings) and not executor.is_set:
         executor = None
     spread = executor is not None or workers is not None
     tasks = [
-        Task(str(config.absolute()), (*overrides, *each.overrides), str((folder / each.name).absolute()), each, spread)
+        Task(str(config.absolute()), given[each], str((folder / each.name).absolute()), each, spread)
         for each in variants
     ]
     outcomes: list[Outcome] = []

@@ -93,6 +93,8 @@ class Sweep:
         Only the first of the folds.
     draw : int
         Seed of the drawing.
+    options : mapping of str to str
+        Options of the command line that settings come from, where these are not ``--grid`` and ``--range``.
     """
 
     grid: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -102,6 +104,13 @@ class Sweep:
     folds: int | None = None
     holdout: bool = False
     draw: int = 0
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def overrides(self, variant: Variant) -> tuple[str, ...]:
+        """The overrides of a variant, each after the option that it comes from."""
+        grid, ranges = dict.fromkeys(self.grid, "--grid"), dict.fromkeys(self.ranges, "--range")
+        options = {"seed": "--seeds", "data.fold": "--folds", **grid, **ranges, **self.options}
+        return tuple(f"{options[text.partition('=')[0]]} {text}" for text in variant.overrides)
 
     def __post_init__(self) -> None:
         if self.ranges and self.random is None:

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shine.base.distribution import install_hint
-from shine.base.errors import ExportError
+from shine.base.errors import ExportError, MissingExtraError
 from shine.formats.native.code import Code, Files
 from shine.formats.native.targets import Target
 
@@ -50,7 +49,7 @@ class _Linker:
 
 
 def shared_files(job: Code) -> Files:
-    """The shared library of a job; an `ExportError` if there is no linker for the target, or it fails."""
+    """The shared library of a job; an `ExportError` if linking fails, a `MissingExtraError` without a linker."""
     target = job.target
     if target.format not in SUFFIXES:
         raise ExportError(f"{target.triple} has no shared libraries; emit an object file")
@@ -64,11 +63,8 @@ def shared_files(job: Code) -> Files:
         problems.append(f"{Path(linker.command[0]).name}: {made}")
     if problems:
         raise ExportError(f"the shared library cannot be linked: {'; '.join(problems)}")
-    wanted = "a C compiler (cc or clang)" if target.is_host else f"{_gnu(target.triple)}-ld, ld.lld"
-    raise ExportError(
-        f"no linker for shared libraries of {target.triple} is installed; install {wanted}, or Shine's extra: "
-        + install_hint("aot")
-    )
+    wanted = "cc or clang" if target.is_host else f"{_gnu(target.triple)}-ld or ld.lld"
+    raise MissingExtraError(f"a shared library of {target.triple}", f"a linker ({wanted})", "aot")
 
 
 def _linkers(target: Target) -> Iterator[_Linker]:

@@ -9,8 +9,7 @@ from collections.abc import Collection
 
 from llvmlite import ir
 
-from shine.base.distribution import install_hint
-from shine.base.errors import CompilationError
+from shine.base.errors import CompilationError, MissingExtraError
 from shine.compiler.codegen.native.row_by_row import emit_wasm
 from shine.formats.native.code import Code, Files
 from shine.formats.native.interface import interface_of
@@ -47,8 +46,8 @@ def formula_files(code: Code, program: Program, *, batch: bool) -> Files:
 
     Raises
     ------
-    CompilationError
-        If there is no linker, the name is taken, or the program has constant arrays.
+    CompilationError, MissingExtraError
+        If the name is taken, or the program has constant arrays; if there is no linker.
     """
     order, name = code.order.on(wasm_target(code, TAKEN)), code.name
     interface_of(program, name, False)  # refuses programs before they are lowered
@@ -114,6 +113,4 @@ def _linker() -> list[str]:
         path = shutil.which(name)
         if path:
             return [path]
-    raise CompilationError(
-        f"wasm-ld, which links WebAssembly, is not installed; {install_hint('aot')}, or install LLVM's lld"
-    )
+    raise MissingExtraError("WebAssembly", "wasm-ld (of LLVM's lld)", "aot")

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.distribution import install_hint
-from shine.base.errors import ExportError
+from shine.base.errors import MissingExtraError
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.formats.page.charts.certainty import band_along, dependence_on
@@ -47,7 +46,7 @@ def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None
 
     Raises
     ------
-    ExportError
+    MissingExtraError
         If Matplotlib is not installed.
     """
     ax = _axes(ax)
@@ -89,7 +88,7 @@ def predictions(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
     ------
     DataError
         If the data set lacks a feature of the formula.
-    ExportError
+    MissingExtraError
         If Matplotlib is not installed.
     """
     ax = _axes(ax)
@@ -226,7 +225,7 @@ def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise ExportError(f"plots need Matplotlib: {install_hint('plot')}") from None
+        raise MissingExtraError("a plot", "Matplotlib", "plot") from None
     return pyplot
 
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from shine.base.distribution import install_hint
-from shine.base.errors import GraphImportError
+from shine.base.errors import MissingExtraError
 
 
 @dataclass(frozen=True)
@@ -50,17 +49,17 @@ def message_classes(schema: Schema, what: str) -> dict[str, Any]:
     ----------
     schema : Schema
     what : str
-        What is read with them, for the error message.
+        What they make up, for the error message.
 
     Raises
     ------
-    GraphImportError
+    MissingExtraError
         If protobuf is not installed.
     """
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:
-        raise GraphImportError(f"reading {what} needs protobuf; install it with: {install_hint('tensor')}") from None
+        raise MissingExtraError(what, "protobuf", "tensor") from None
     package = schema.package
     file = descriptor_pb2.FileDescriptorProto(name=f"shine/{package}.proto", package=package, syntax=schema.syntax)
     for enum, names in schema.enums.items():
@@ -273,7 +272,7 @@ class Messages(NamedTuple):
 def messages() -> Messages:
     """The message classes, made at first use in their own pool, because TensorFlow may be imported, too.
 
-    A `GraphImportError` if protobuf is not installed.
+    A `MissingExtraError` if protobuf is not installed.
     """
     schema = Schema("tensorflow", _MESSAGES, "proto3", {"DataType": TYPE_NAMES}, {"AttrValue": "value"})
     found = message_classes(schema, "a GraphDef")

@@ -18,8 +18,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from shine.base.distribution import install_hint
-from shine.base.errors import ExportError
+from shine.base.errors import MissingExtraError
 from shine.formats.write import array_operations
 from shine.formats.write.language import Form, Language, call, identifiers
 from shine.formats.write.printer import Printer
@@ -58,9 +57,7 @@ class Library:
         try:
             return import_module(f"shine.formats.write.{self.package}.operations")
         except ImportError:
-            raise ExportError(
-                f"the export to {self.name} needs {self.package}; install it with: {install_hint(self.package)}"
-            ) from None
+            raise MissingExtraError(f"the export to {self.name}", self.package, self.package) from None
 
     def function(self, tree: Tree) -> Callable[..., Any]:
         """A formula as a function of one matrix or of columns, computed step by step with the library's operations."""

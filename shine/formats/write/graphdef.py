@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.distribution import install_hint
-from shine.base.errors import ExportError, GraphImportError
+from shine.base.errors import ExportError
 from shine.formats.read.protobuf import TYPE_NAMES, Messages, messages
 from shine.formats.write.sources import Headings, notes, takes_models
 from shine.formats.write.straightline import straight_line
@@ -303,7 +302,7 @@ def graphdef(tree: Tree, name: str = "f", dtype: str = "float64") -> Any:
     if dtype not in TYPES:
         raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(TYPES)}")
     code = straight_line(tree, _FORM, list(COMPOSITES))
-    graph = Graph(_messages(), dtype)
+    graph = Graph(messages(), dtype)
     arguments = [graph.placeholder(parameter) for parameter in tree.parameters]
     rules = FLOAT if dtype in ("float64", "float32") else INTEGER
     for body in (code.main, *code.functions.values()):
@@ -324,7 +323,7 @@ def graphdef_text(tree: Tree, name: str = "f", dtype: str = "float64", *, headin
     # The placeholders come first, in the order of the features.
     placeholders = dict(zip(tree.parameters, (node.name for node in message.node), strict=False))
     comments = [f"# {placeholder} is {heading}\n" for placeholder, heading in notes(placeholders, headings).items()]
-    text: str = _messages().text_format.MessageToString(message)
+    text: str = messages().text_format.MessageToString(message)
     return "".join(comments) + text
 
 
@@ -333,10 +332,3 @@ def graphdef_bytes(tree: Tree, name: str = "f", dtype: str = "float64") -> bytes
     """A formula as the bytes of a `.pb` file; see `graphdef`."""
     made: bytes = graphdef(tree, name, dtype).SerializeToString(deterministic=True)
     return made
-
-
-def _messages() -> Messages:
-    try:
-        return messages()
-    except GraphImportError:
-        raise ExportError(f"the export to GraphDef needs protobuf; install it with: {install_hint('tensor')}") from None

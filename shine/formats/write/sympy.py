@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shine.base.distribution import install_hint
-from shine.base.errors import ExportError
+from shine.base.errors import ExportError, MissingExtraError
 from shine.formats.write.language import identifiers
 from shine.formats.write.python import identifier
 from shine.formats.write.sources import Headings, notes, takes_models
@@ -37,9 +36,9 @@ def sympy_expression(tree: Tree, *, precision: Precision = None) -> Any:
 
     Raises
     ------
-    ExportError
-        If SymPy is not installed, cannot hold the formula (a comparison of complex numbers, say), or the formula is
-        nested too deeply for it.
+    ExportError, MissingExtraError
+        If SymPy cannot hold the formula (a comparison of complex numbers, say), or the formula is nested too deeply
+        for it; if it is not installed.
 
     Examples
     --------
@@ -119,7 +118,7 @@ def _sympy() -> Any:
     try:
         import sympy
     except ImportError:
-        raise ExportError(f"this needs SymPy: {install_hint('sympy')}") from None
+        raise MissingExtraError("this", "SymPy", "sympy") from None
     return sympy
 
 

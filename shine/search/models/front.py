@@ -112,7 +112,7 @@ class Front(Sequence[Model]):
 
         Raises
         ------
-        ExportError
+        MissingExtraError
             If pandas is not installed.
         """
         return front_table.data_frame(self._rows_for_people(precision))
@@ -158,7 +158,7 @@ class Front(Sequence[Model]):
         ------
         ValueError
             If there is no such drawing, or it needs data, other axes or other features.
-        ExportError
+        MissingExtraError
             If Matplotlib is not installed.
         """
         from shine.search.models.plotting import FIT, Subject, check_kind, plotted

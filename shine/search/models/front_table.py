@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shine.base.distribution import install_hint
-from shine.base.errors import ExportError
+from shine.base.errors import MissingExtraError
 from shine.lang import wrapping
 
 _LEAST_DECIMALS, _MOST_DECIMALS = 4, 12
@@ -176,9 +175,9 @@ def columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
 
 
 def data_frame(rows: Sequence[Row]) -> Any:
-    """A front as a pandas DataFrame of its `columns`; an `ExportError` if pandas is not installed."""
+    """A front as a pandas DataFrame of its `columns`; a `MissingExtraError` if pandas is not installed."""
     try:
         import pandas
     except ImportError:
-        raise ExportError(f"a DataFrame needs pandas: {install_hint('pandas')}") from None
+        raise MissingExtraError("a DataFrame", "pandas", "pandas") from None
     return pandas.DataFrame(columns(rows))

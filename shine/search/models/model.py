@@ -238,7 +238,7 @@ class Model(UncertainModel):
 
         Raises
         ------
-        ExportError
+        MissingExtraError
             If SymPy is not installed.
         """
         from shine.formats.write.sympy import sympy_expression

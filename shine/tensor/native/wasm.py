@@ -105,7 +105,7 @@ export const outputs: readonly Described[];
 def tensor_files(code: Code, interface: Interface) -> Files:
     """A module with the function, its loader and the loader's types; the target is WebAssembly.
 
-    A `CompilationError` if there is no linker.
+    A `MissingExtraError` if there is no linker.
     """
     name, results = code.name, interface.results
     constants = _CONSTANTS.format(

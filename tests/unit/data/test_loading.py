@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shine.base.errors import DataError
+from shine.base.errors import DataError, MissingExtraError
 from shine.data.datasets.recipe import Feature, Grid, Integers, LogUniform, Normal, Uniform
 from shine.data.files import source
 from shine.data.loading import Recipe, Roles, generate, load
@@ -75,7 +75,7 @@ BAD = {
     "a,y\n1,2\nn/a,3\n": ["d.csv:3: column 'a': the value is missing ('n/a'); data.missing may be drop or mean"],
     "a,y\n1,2\n,3\n": ["d.csv:3: column 'a': the value is missing; data.missing may be drop or mean"],
     "a,y\n1,2\nnan,inf\n": [
-        "d.csv:3: column 'y': 'inf' is not finite",
+        "d.csv:3: column 'y': 'inf' is not finite; correct it, or leave the row out",
         "d.csv:3: column 'a': the value is missing ('nan'); data.missing may be drop or mean",
     ],
     "a,y\n1,1e999\n": ["d.csv:2: column 'y': '1e999' is too large"],
@@ -90,8 +90,8 @@ BAD = {
     "t,y\n8:30,1\n9:45,1\nlater,1\n": ["d.csv:4: column 't': 'later' is not a time"],
     "a,y\n12%,1\n5,1\n": ["d.csv:2: column 'a': '12%' and '5' have different signs"],
     "a,y\ninf,1\n-Infinity,1\n": [
-        "d.csv:2: column 'a': 'inf' is not finite",
-        "d.csv:3: column 'a': '-Infinity' is not finite",
+        "d.csv:2: column 'a': 'inf' is not finite; correct it, or leave the row out",
+        "d.csv:3: column 'a': '-Infinity' is not finite; correct it, or leave the row out",
     ],
     "a,y\n-,1\n?,1\n": ["d.csv:2: column 'a': no row has a value"],
     "a,y\n1,\n2,-\n3,5\n": [
@@ -252,7 +252,7 @@ def test_damaged_npz_files_are_explained(tmp_path: Path) -> None:
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DataError, match=r"reading Parquet needs pyarrow; pip install 'shine-gp\[parquet\]'"):
+    with pytest.raises(MissingExtraError, match=r"needs pyarrow; .* 'shine-gp\[parquet\]'"):
         load(write(tmp_path, "d.parquet", b"PAR1"), "y")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.base.errors import ExportError
+from shine.base.errors import ExportError, MissingExtraError
 from shine.callbacks import MLflow
 from shine.search.problem.settings import SearchSettings
 
@@ -67,5 +67,5 @@ def test_a_place_that_cannot_keep_runs_is_told_before_the_search(monkeypatch: py
 
 def test_without_mlflow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "mlflow", None)
-    with pytest.raises(ExportError, match=r"pip install 'shine-gp\[mlflow\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'shine-gp\[mlflow\]'"):
         MLflow()

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from unit.search.evolution.oracles import population_of, primitive_set, scores_of
 
 import shine
-from shine.base.errors import ExportError
+from shine.base.errors import MissingExtraError
 from shine.callbacks import TensorBoard
 from shine.search.evolution.observers import Progress
 from shine.search.problem.settings import SearchSettings
@@ -48,7 +48,7 @@ def test_few_generations_of_a_long_search_are_written_and_the_last(tmp_path: Pat
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(ExportError, match=r"pip install 'shine-gp\[tensorboard\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'shine-gp\[tensorboard\]'"):
         TensorBoard()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from shine.base.distribution import install_hint
+from shine.base.errors import MissingExtraError
 from shine.faces.cli.options import FILE, SEED
 from shine.faces.cli.output import FAILURE, is_terminal, json_text, print_text, write_file
 
@@ -43,12 +43,7 @@ class _ManyRows(click.Command):
 )
 @click.option("plot_path", "--plot", type=FILE, metavar="FILE", help="Draw the speeds, by default for more rows.")
 def bench(
-    rows: tuple[int, ...],
-    population: int,
-    primitives: str,
-    seed: int,
-    json_path: Path | None,
-    plot_path: Path | None,
+    rows: tuple[int, ...], population: int, primitives: str, seed: int, json_path: Path | None, plot_path: Path | None
 ) -> int:
     """Compare the speed of interpreted and compiled evaluation of random formulas.
 
@@ -65,7 +60,7 @@ def bench(
     chosen = tuple(dict.fromkeys(rows)) or ((100, 1000, 10_000, 100_000) if plot_path else (1000, 10_000))
     names = tuple(name.strip() for name in primitives.split(","))
     if plot_path and find_spec("matplotlib") is None:
-        raise click.UsageError(f"--plot needs Matplotlib: {install_hint('plot')}")
+        raise MissingExtraError("--plot", "Matplotlib", "plot")
     try:
         report = benchmark(Settings(chosen, population, names, seed=seed), progress=_show)
     except ValueError as error:  # an unknown primitive

@@ -110,6 +110,7 @@ def run_config(
 
     with display_for(printed, f"reading {config_path} and its data") as display:
         job = read_job(config_path, [*overrides, *([] if seed is None else [f"seed={seed}"])])
+        loggers(logs, Path())  # what they lack is told before there is a folder
         try:
             folder = default_folder(config_path) if out is None else chosen_folder(out)
         except FileExistsError as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from shine.base.distribution import install_hint
+from shine.base.errors import MissingExtraError
 from shine.faces.cli.options import FILE
 
 
@@ -31,7 +31,7 @@ def mcp_command(folder: Path, seconds: float, call_seconds: float, memory: float
         from shine.faces.mcp.calls import Desk
         from shine.faces.mcp.server import serve
     except ImportError:
-        raise click.ClickException(f"the server needs the package mcp: {install_hint('mcp')}") from None
+        raise MissingExtraError("the server", "the package mcp", "mcp") from None
     try:
         check_private(folder)
     except CallError as error:

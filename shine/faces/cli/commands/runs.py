@@ -197,9 +197,9 @@ def _listed(rows: Sequence[Found]) -> Iterable[str]:
     heading = ("name", "date", "data", "target", "R2", "loss", "nodes", "seconds", "stopped by", "formula")
     cells = [
         (
-            each.name, f"{each.date:%Y-%m-%d %H:%M}", Path(each.data).name if "/" in each.data else each.data,
-            each.target, share(each.r2), number(each.loss), str(each.nodes or ""), seconds(each.seconds),
-            each.stopped_by, text_of(each.formula) if each.formula else each.problem,
+            each.name, f"{each.date:%Y-%m-%d %H:%M}", each.source, each.target, share(each.r2), number(each.loss),
+            str(each.nodes or ""), seconds(each.seconds), each.stopped_by,
+            text_of(each.formula) if each.formula else each.problem,
         )
         for each in rows
     ]  # fmt: skip

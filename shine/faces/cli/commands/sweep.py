@@ -33,20 +33,15 @@ if TYPE_CHECKING:
 @click.option("--grid", multiple=True, metavar="KEY=V1,V2,...", help="Values of a setting; all combinations are tried.")
 @click.option("--random", type=click.IntRange(1), metavar="N", help="Draw so many combinations instead.")
 @click.option(
-    "--range",
     "ranges",
+    "--range",
     multiple=True,
     metavar="KEY=LOW..HIGH",
-    help="Draw evenly from it, or with :log after it from its logarithms.",
+    help="Draw evenly from it, or with :log from its logarithms.",
 )
 @click.option("--draw", type=SEED, default=0, metavar="N", help="Seed of the drawing. [0]")
 @click.option("--seeds", type=click.IntRange(1), metavar="N", help="Runs of each combination, with the seeds 0, 1, ...")
-@click.option(
-    "--folds",
-    type=click.IntRange(2),
-    metavar="N",
-    help="Judge by rows that a run did not see: each of N parts in turn.",
-)
+@click.option("--folds", type=click.IntRange(2), metavar="N", help="Judge by rows kept back: each of N parts in turn.")
 @click.option("--holdout", is_flag=True, help="Only the first of the folds.")
 @click.option("--targets", metavar="A,B,...", help="Columns to explain, each in runs of its own.")
 @click.option("--by", type=click.Choice(["loss", "r2", "nodes", "seconds"]), help="Rank combinations by this. [loss]")
@@ -99,7 +94,9 @@ def sweep(
     try:
         parallel_overrides(workers, dask, slurm)  # tells what does not go together
         place = ParallelSettings(workers, dask, None if slurm is None else "slurm", dict(slurm or {}))
-        plan = Sweep(_grid(config, grid, targets, overrides), random, _ranges(ranges), seeds, folds, holdout, draw)
+        options = {} if targets is None else {"data.target": "--targets"}
+        values = _grid(config, grid, targets, overrides)
+        plan = Sweep(values, random, _ranges(ranges), seeds, folds, holdout, draw, options)
         count = len(plan.variants())
         done = 0
 
@@ -123,6 +120,8 @@ def sweep(
         print_json(_as_json(result))
     else:
         _print(result, quiet)
+    for outcome in result.failed:
+        click.echo(f"error: {_told(outcome)}", err=True)
     if len(result.outcomes) < result.planned:
         return interruption.code
     return FAILURE if result.failed else 0
@@ -136,8 +135,8 @@ def _grid(config: Path, grid: Sequence[str], targets: str | None, overrides: Seq
     if targets is not None:
         from shine.faces.config import read_config
 
-        first = values_of(targets)[:1]
-        if read_config(config, [*overrides, *(f"data.target={name}" for name in first)]).data.features is None:
+        first = [f"--targets data.target={name}" for name in values_of(targets)[:1]]
+        if read_config(config, [*overrides, *first]).data.features is None:
             raise click.UsageError("--targets needs data.features, so that no target explains another")
         given.insert(0, ("data.target", targets))
     for key, text in given:
@@ -164,7 +163,7 @@ def _pair(option: str, text: str, example: str) -> tuple[str, str]:
 def _told(outcome: Outcome) -> str:
     name = Path(outcome.folder).name
     if outcome.problem:
-        return f"{name}: error: {outcome.problem}"
+        return f"{name}: {outcome.problem}"
     return f"{name}: loss {number(outcome.loss)}, R2 {share(outcome.r2)}, {text_of(outcome.formula)}"
 
 
@@ -188,12 +187,8 @@ def _print(result: SweepResult, quiet: bool) -> None:
         for line in table([heading, *rows], cut=True):
             click.echo(line)
         click.echo("")
-    for outcome in result.failed:
-        click.echo(f"failed: {_told(outcome)}", err=True)
-    if len(result.outcomes) < result.planned:
-        click.echo(
-            f"interrupted: {len(result.outcomes)} of {result.planned} runs are done; the same command goes on", err=True
-        )
+    if (done := len(result.outcomes)) < result.planned:
+        click.echo(f"interrupted: {done} of {result.planned} runs are done; the same command goes on", err=True)
     if best is not None:
         click.echo(f"won{_by(result)}: {_named(best)}")
         click.echo(f"its best run is in {_shown(best.runs[0].folder)}")

@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shine.base.distribution import install_hint
-from shine.base.errors import ExportError
+from shine.base.errors import MissingExtraError
 from shine.formats.write.onnx import graph as nodes
 from shine.formats.write.onnx.graph import Graph, Value, unit
 from shine.formats.write.sources import Headings, made_numbers, takes_models
@@ -149,8 +148,8 @@ def onnx_model(
 
     Raises
     ------
-    ExportError
-        If onnx is not installed, or the formula calls a function without a definition.
+    ExportError, MissingExtraError
+        If the formula calls a function without a definition; if onnx is not installed.
     ValueError
         If the dtype is unknown.
 
@@ -163,7 +162,7 @@ def onnx_model(
     try:
         import onnx
     except ImportError:
-        raise ExportError(f"the export to ONNX needs onnx; install it with: {install_hint('onnx')}") from None
+        raise MissingExtraError("the export to ONNX", "onnx", "onnx") from None
 
     code = straight_line(rounded_tree(tree, precision, named=False), "ONNX")
     graph = Graph(onnx)

@@ -6,6 +6,7 @@ import pickle
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from shine.base.errors import DataError
@@ -75,8 +76,9 @@ def test_features_are_numbered_unless_named():
         ((X, Y, None, ["a"]), "X has 2 columns, but features has 1 names"),
         (
             ([[1.0, 2.0], [3.0, NAN], [INF, 6.0]], Y),
-            "X has 2 values that are NaN or infinite, the first in row 1, column 1",
+            "X has 2 values that are NaN or infinite, the first in row 1, column 1; finite numbers are needed: correct",
         ),
+        ((pd.DataFrame({"a b": [0, INF, 0]}), Y), "infinite, the first in row 1, column 'a b'; finite numbers"),
         ((X, [1.0, INF, 3.0]), "y has 1 values that are NaN or infinite, the first in row 1"),
         ((X, Y, [1.0, 1.0, NAN]), "sample_weight has 1 values that are NaN or infinite, the first in row 2"),
         ((X, Y, [1.0, -1.0, 1.0]), "sample weights must not be negative, and one must be positive"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shine.base.errors import DataError
+from shine.base.errors import DataError, MissingExtraError
 from shine.data.datasets.preparation import Reading
 from shine.data.files import source
 from shine.data.loading import load
@@ -68,7 +68,7 @@ def test_an_archive_of_several_files_is_refused(tmp_path: Path) -> None:
 def test_zstandard_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     (tmp_path / "d.csv.zst").write_bytes(b"x")
-    with pytest.raises(DataError, match=r"reading Zstandard needs pyarrow; pip install 'shine-gp\[parquet\]'"):
+    with pytest.raises(MissingExtraError, match=r"reading Zstandard needs pyarrow; .* 'shine-gp\[parquet\]'"):
         load(tmp_path / "d.csv.zst", "y")
 
 
@@ -175,7 +175,7 @@ def test_a_sheet_that_would_unpack_to_too_much_is_refused(
 def test_what_to_install_is_said(name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     (tmp_path / name).write_bytes(b"x")
-    with pytest.raises(DataError, match=rf"needs {package}.*; pip install 'shine-gp\["):
+    with pytest.raises(MissingExtraError, match=rf"needs {package}.*; install it with: pip install 'shine-gp\["):
         load(tmp_path / name, "y")
 
 

@@ -205,7 +205,7 @@ def test_without_deap_one_line_says_what_to_install():
     code = "import sys; sys.modules['deap'] = None; import shine.deap"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     last = run.stderr.strip().splitlines()[-1]
-    assert last == "ImportError: shine.deap needs DEAP, which is not installed: pip install 'shine-gp[deap]'"
+    assert last.endswith("MissingExtraError: shine.deap needs DEAP; install it with: pip install 'shine-gp[deap]'")
 
 
 # map ------------------------------------------------------------------------------------------------------------------

@@ -79,6 +79,12 @@ def test_a_damaged_result_is_a_remark(content: str, tmp_path: Path):
     assert "result.json" in entry.problem
 
 
+@pytest.mark.parametrize("formula", ["exp(x", "x + z", "foo(x)"])
+def test_a_result_whose_formula_is_refused_is_damaged(formula: str, tmp_path: Path):
+    entry = read_entry(past_run(tmp_path / "run", model("x"), model(formula)))
+    assert entry.stopped_by == DAMAGED and "result.json" in entry.problem
+
+
 def test_a_damaged_configuration_is_a_remark(tmp_path: Path):
     folder = past_run(tmp_path / "run")
     (folder / "config.yaml").write_text("data: [")

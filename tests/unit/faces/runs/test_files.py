@@ -33,7 +33,7 @@ def test_a_file_in_the_way_of_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "runs").touch()
     with pytest.raises(ExportError, match="cannot be written: Not a directory"):
         default_folder(Path("x.yaml"), tmp_path / "runs")
-    with pytest.raises(ExportError, match="cannot be written"):
+    with pytest.raises(ExportError, match="is a file; choose a new or empty folder"):
         chosen_folder(tmp_path / "runs")
 
 

@@ -16,7 +16,7 @@ from strategies import trees
 
 import shine
 from shine import aot
-from shine.base.errors import CompilationError
+from shine.base.errors import CompilationError, MissingExtraError
 from shine.formats.native import wasm
 from shine.formats.native.freestanding import undefined
 from shine.lang.program.builder import ProgramBuilder
@@ -303,7 +303,7 @@ def test_names_of_the_loader_are_refused(name):
 def test_without_a_linker_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(CompilationError, match=r"pip install 'shine-gp\[aot\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'shine-gp\[aot\]'"):
         aot.compile("a + 1", "f", "wasm")
 
 

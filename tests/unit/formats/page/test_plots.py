@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from unit.formats.page.cases import found
 
-from shine.base.errors import ExportError
+from shine.base.errors import MissingExtraError
 from shine.data.datasets.dataset import Dataset
 from shine.formats.page import plots
 
@@ -63,7 +63,7 @@ def test_many_rows_are_counted_in_cells(axes):
 def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ExportError, match="pip install"):
+    with pytest.raises(MissingExtraError, match="pip install"):
         plots.pareto(RESULT.front)
 
 

@@ -195,4 +195,4 @@ except shine.ExportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == ("the export to GraphDef needs protobuf; install it with: pip install 'shine-gp[tensor]'\n")
+    assert done.stdout == ("a GraphDef needs protobuf; install it with: pip install 'shine-gp[tensor]'\n")

@@ -11,7 +11,7 @@ import pytest
 from helpers.formulas import FEATURES, random_tree
 from unit.formats.write.oracles import Undefined, close, exact, run
 
-from shine.base.errors import ExportError
+from shine.base.errors import ExportError, MissingExtraError
 from shine.formats.write.sympy import sympy_expression, sympy_source
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
@@ -122,7 +122,7 @@ def test_a_formula_that_sympy_cannot_hold_is_refused(monkeypatch):
     with pytest.raises(ExportError, match="primitive 'gamma' cannot be exported to SymPy"):
         sympy_expression(unknown)
     monkeypatch.setitem(sys.modules, "sympy", None)
-    with pytest.raises(ExportError, match=r"this needs SymPy: pip install 'shine-gp\[sympy\]'"):
+    with pytest.raises(MissingExtraError, match=r"this needs SymPy; install it with: pip install 'shine-gp\[sympy\]'"):
         sympy_expression(parse("x"))
 
 
