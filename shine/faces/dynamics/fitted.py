@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from shine.search.dynamics.system import SystemModel, SystemSummary
 
 
-from typing import TYPE_CHECKING
-
-from shine.formats.page.markup import element
+from shine.formats.page.markup import Element, element
 from shine.formats.write.systems.system import Grid, System, export_system
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.search.dynamics.fields.model import FieldModel
+from shine.search.dynamics.known_parts import for_people
 from shine.search.models.notebook import formula_element, page_part
 
 if TYPE_CHECKING:
@@ -72,12 +71,17 @@ def exported(
 
 def notebook_html(front: SystemFront) -> str:
     """The chosen system, typeset, and the table of all, for notebooks."""
-    best = front.best
-    equations = [
-        element("tr", element("td", f"{left} ="), element("td", formula_element(best.equations[place].rounded(), {})))
-        for left, place in zip(best.lefts, best.sought, strict=True)
+    return page_part(equations_element(front.best), element("pre", repr(front)))
+
+
+def equations_element(model: SystemModel, precision: Precision = None) -> Element:
+    """A system, typeset."""
+    trees = [for_people(model.equations[place].rounded(precision)) for place in model.sought]
+    rows = [
+        element("tr", element("td", f"{left} ="), element("td", formula_element(tree, {})))
+        for left, tree in zip(model.lefts, trees, strict=True)
     ]
-    return page_part(element("table", element("tbody", equations)), element("pre", repr(front)))
+    return element("table", element("tbody", rows))
 
 
 Controls = Any

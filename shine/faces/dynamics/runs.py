@@ -24,7 +24,7 @@ from shine.lang.forms.names import cut
 from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 from shine.lang.vocabulary import primitive_table
-from shine.search.dynamics.known_parts import equation_text
+from shine.search.dynamics.known_parts import for_people
 from shine.search.models.model import Model
 
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ def dynamics_record(result: DynamicsResult, job: DynamicsJob) -> DynamicsRecord:
 
 def _text(tree: Tree) -> str:
     """A right side as text; constants by run are written ``k[run]``."""
-    return equation_text(tree) if tree.assignments else str(tree)
+    return for_people(tree).readable if tree.assignments else str(tree)
 
 
 def _system_record(model: SystemModel) -> SystemRecord:
