@@ -124,9 +124,10 @@ class Finish:
             # The weights were those of another formula, or of the readings, of which they favour the least ones; the
             # chosen formula is the same everywhere.
             even = replace(end, task=replace(end.task, dataset=end.task.dataset.without_deviations))
-            if found.stopped_by == "interrupted":
-                outcome = replace(outcome, stopped_by="interrupted")
-            found, _ = even._result(outcome)
+            found, _ = even._result(replace(outcome, stopped_by=found.stopped_by))
+            if (named := self.settings.fitness.noise) != "auto":
+                reason = f"{found.front.reason}; {named} noise of a constant is the same in every row"
+                found = replace(found, front=replace(found.front, reason=reason))
         return found
 
     def _revised(self, found: Result) -> str:
