@@ -10,13 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from shine.base.errors import DataError
 from shine.faces.estimators.parameters import checked_index
-
-if TYPE_CHECKING:
-    from shine.lang.forms.rounding import Precision
-    from shine.search.dynamics.result import DynamicsResult, SystemFront
-    from shine.search.dynamics.system import SystemModel, SystemSummary
-
-
 from shine.formats.page.markup import Element, element
 from shine.formats.write.systems.system import Grid, System, export_system
 from shine.lang.forms.rounding import Precision, rounded_tree
@@ -25,8 +18,8 @@ from shine.search.dynamics.known_parts import for_people
 from shine.search.models.notebook import formula_element, page_part
 
 if TYPE_CHECKING:
-    from shine.search.dynamics.result import SystemFront
-    from shine.search.dynamics.system import SystemModel
+    from shine.search.dynamics.result import DynamicsResult, SystemFront
+    from shine.search.dynamics.system import SystemModel, SystemSummary
 
 
 def system_of(model: SystemModel, precision: Precision = None, rounded: bool = False) -> System:
@@ -197,7 +190,6 @@ class FittedDynamics(BaseEstimator):
         precision : int, "exact" or None
             Significant digits of constants; by default all in programs, and in LaTeX those that the data support.
         """
-
         model = self._model(index) if run is None else self._of_run(index, run)
         return exported(model, to, name, precision=precision)
 
@@ -233,7 +225,6 @@ class FittedDynamics(BaseEstimator):
     def _repr_html_(self) -> Callable[[], str]:
         if not self.__sklearn_is_fitted__():
             return super()._repr_html_
-
         return lambda: notebook_html(self.front_)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
