@@ -121,10 +121,10 @@ class Finish:
             end = replace(self, noise=noise, task=replace(self.task, dataset=weighted))
             found, rows = end._result(outcome)
         if end._follows(rows) and not found.best.tree.used_parameters:
-            # The weights were those of another formula, or of the readings, of which they favour the least ones; the
-            # chosen formula is the same everywhere.
+            # The weights favour the least readings, but the chosen formula is the same everywhere.
             even = replace(end, task=replace(end.task, dataset=end.task.dataset.without_deviations))
-            found, _ = even._result(replace(outcome, stopped_by=found.stopped_by))
+            outcome = replace(outcome, stopped_by="interrupted") if found.stopped_by == "interrupted" else outcome
+            found, _ = even._result(outcome)
             if (named := self.settings.fitness.noise) != "auto":
                 reason = f"{found.front.reason}; {named} noise of a constant is the same in every row"
                 found = replace(found, front=replace(found.front, reason=reason))
