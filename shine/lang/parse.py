@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from numbers import Integral, Real
+from types import FunctionType
 
 from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.functions import verify_function
@@ -37,8 +39,8 @@ def parse(
     ----------
     source : str, function, ast node, Tree, Model or SymPy expression
         An expression, in which ``^`` is a power as ``**`` is, the text of one function definition or lambda, a Python
-        function whose source is available, a lambda too, the syntax tree of either, a model, or an expression that
-        `shine.formats.read.sympy.from_sympy` reads.
+        function whose source is available, a lambda too, with the numbers around it that it reads, the syntax tree of
+        either, a model, or an expression that `shine.formats.read.sympy.from_sympy` reads.
     parameters : sequence of str, optional
         Names of the arguments, in calling order, or SymPy's symbols. The default is the function's own parameters, or
         the names in an expression, in natural order (``a, b, x2, x10``).
@@ -72,7 +74,7 @@ def parse(
         node = source
     elif inspect.isfunction(source):
         try:
-            node = bare_names(definition_of(source))
+            node = bare_names(_OuterNumbers(source).visit(definition_of(source)))
         except UnsupportedSyntaxError as error:
             raise UnsupportedSyntaxError(f"function {source.__name__!r}: {error.message}") from None
     elif is_symbolic(source):
@@ -96,6 +98,19 @@ def parse(
         if not inspect.isfunction(source) or error.line is None:
             raise
         raise UnsupportedSyntaxError(error.message, error.line, error.column, file_of(source)) from None
+
+
+class _OuterNumbers(ast.NodeTransformer):
+    """Writes out the numbers around a function that it reads: those of now."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.around = {name: value for each in inspect.getclosurevars(function)[:2] for name, value in each.items()}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        value = self.around.get(node.id)
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return node
+        return ast.copy_location(ast.Constant(int(value) if isinstance(value, Integral) else float(value)), node)
 
 
 def _verify(node: ast.AST, parameters: Sequence[str] | None, primitives: Mapping[str, Primitive]) -> Tree:

@@ -226,23 +226,24 @@ class Dataset:
             return self.take(np.flatnonzero(self.weights)).sampled(rows, rng)
         return self.take(np.sort(rng.choice(self.n_rows, rows, replace=False)))
 
-    def merged(self) -> Dataset:
+    def merged(self, most: float = MOST_MERGED) -> Dataset:
         """The data set with equal rows merged into the first of them, and weights added; itself if there are none.
 
         A search is deterministic, but the last bit of its data decides its course. So rows with whole weights and rows
-        repeated as often give the same formulas. A search takes a sample of more than `MOST_MERGED` rows, which merging
-        cannot make equal.
+        repeated as often give the same formulas. Of more than `most` rows, none are merged: a search takes a sample.
         """
         weights = self.row_weights
-        if self.all_rows is not None or self.n_rows > MOST_MERGED:
+        if self.all_rows is not None or self.n_rows > most:
             return self
         if self.deviations is not None and "sigma" in self.loss_columns:
             # Rounding would tell the repeated rows from the merged ones.
             shares, exponents = np.frexp(self.sample_weights)
-            plain = replace(self, weights=np.ldexp(np.round(shares, 12), exponents), deviations=None).merged()
+            plain = replace(self, weights=np.ldexp(np.round(shares, 12), exponents), deviations=None).merged(most)
             return plain.with_deviations(plain.loss_columns["sigma"])
         if not weights.all():
-            return self.take(np.flatnonzero(weights)).merged()
+            return self.take(np.flatnonzero(weights)).merged(most)
+        if len(np.unique(self.target)) == self.n_rows:  # much quicker to see
+            return self
         others = [each for each in (self.deviations, self.groups) if each is not None]
         table = np.column_stack([*self.columns, self.target, *others, *self.loss_columns.values()]) + 0.0
         _, first, place = np.unique(table, axis=0, return_index=True, return_inverse=True)

@@ -10,24 +10,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from shine.base.errors import DataError
 from shine.faces.estimators.parameters import checked_index
-
-if TYPE_CHECKING:
-    from shine.lang.forms.rounding import Precision
-    from shine.search.dynamics.result import DynamicsResult, SystemFront
-    from shine.search.dynamics.system import SystemModel, SystemSummary
-
-
-from typing import TYPE_CHECKING
-
-from shine.formats.page.markup import element
+from shine.formats.page.markup import Element, element
 from shine.formats.write.systems.system import Grid, System, export_system
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.search.dynamics.fields.model import FieldModel
+from shine.search.dynamics.known_parts import for_people
 from shine.search.models.notebook import formula_element, page_part
 
 if TYPE_CHECKING:
-    from shine.search.dynamics.result import SystemFront
-    from shine.search.dynamics.system import SystemModel
+    from shine.search.dynamics.result import DynamicsResult, SystemFront
+    from shine.search.dynamics.system import SystemModel, SystemSummary
 
 
 def system_of(model: SystemModel, precision: Precision = None, rounded: bool = False) -> System:
@@ -72,12 +64,17 @@ def exported(
 
 def notebook_html(front: SystemFront) -> str:
     """The chosen system, typeset, and the table of all, for notebooks."""
-    best = front.best
-    equations = [
-        element("tr", element("td", f"{left} ="), element("td", formula_element(best.equations[place].rounded(), {})))
-        for left, place in zip(best.lefts, best.sought, strict=True)
+    return page_part(equations_element(front.best), element("pre", repr(front)))
+
+
+def equations_element(model: SystemModel, precision: Precision = None) -> Element:
+    """A system, typeset."""
+    trees = [for_people(model.equations[place].rounded(precision)) for place in model.sought]
+    rows = [
+        element("tr", element("td", f"{left} ="), element("td", formula_element(tree, {})))
+        for left, tree in zip(model.lefts, trees, strict=True)
     ]
-    return page_part(element("table", element("tbody", equations)), element("pre", repr(front)))
+    return element("table", element("tbody", rows))
 
 
 Controls = Any
@@ -193,7 +190,6 @@ class FittedDynamics(BaseEstimator):
         precision : int, "exact" or None
             Significant digits of constants; by default all in programs, and in LaTeX those that the data support.
         """
-
         model = self._model(index) if run is None else self._of_run(index, run)
         return exported(model, to, name, precision=precision)
 
@@ -229,7 +225,6 @@ class FittedDynamics(BaseEstimator):
     def _repr_html_(self) -> Callable[[], str]:
         if not self.__sklearn_is_fitted__():
             return super()._repr_html_
-
         return lambda: notebook_html(self.front_)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:

@@ -10,6 +10,7 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.data.fields import Field
 from shine.faces.dynamics.drawing import PROFILES, field_rollout, rollout
+from shine.faces.dynamics.fitted import equations_element
 from shine.formats.page.charts.frame import Chart, Figure, dots, line
 from shine.formats.page.charts.scales import linear
 from shine.formats.page.markup import Content, Element, element
@@ -18,7 +19,6 @@ from shine.formats.page.sections import grid, section, setting_text, table
 from shine.lang.forms.rounding import Precision
 from shine.search.dynamics.conserved import conserved_quantities
 from shine.search.models.front_table import loss_text, r2_text
-from shine.search.models.notebook import formula_element
 
 if TYPE_CHECKING:
     from shine.data.trajectories import Trajectories
@@ -68,26 +68,13 @@ def dynamics_html(
         ]
     parts = [
         element("header", element("h1", title), element("p", f"Equations of motion: {best.figures}")),
-        element("section", _equations(best, precision), element("p", front.reason)),
+        element("section", equations_element(best, precision), element("p", front.reason)),
         *drawn,
         section("Certainty", table("95 % intervals of the constants", constants) if constants else None),
         section("Systems", _systems(front, precision)),
         section("Settings", _settings(settings or {})),
     ]
     return html_page(title, element("main", *parts), own_text("script.js"))
-
-
-def _equations(model: SystemModel, precision: Precision) -> Element:
-    """The system, typeset."""
-    rows = [
-        element(
-            "tr",
-            element("td", f"{left} ="),
-            element("td", formula_element(model.equations[place].rounded(precision), {})),
-        )
-        for left, place in zip(model.lefts, model.sought, strict=True)
-    ]
-    return element("table", element("tbody", rows))
 
 
 def _systems(front: SystemFront, precision: Precision) -> Element:

@@ -21,10 +21,9 @@ from shine.faces.runs.files import check_empty, read_file, write_text
 from shine.faces.runs.jobs import only_writer
 from shine.faces.runs.records import Versions, versions
 from shine.lang.forms.names import cut
-from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 from shine.lang.vocabulary import primitive_table
-from shine.search.dynamics.known_parts import equation_text
+from shine.search.dynamics.known_parts import for_people
 from shine.search.models.model import Model
 
 if TYPE_CHECKING:
@@ -323,11 +322,6 @@ def dynamics_record(result: DynamicsResult, job: DynamicsJob) -> DynamicsRecord:
     )
 
 
-def _text(tree: Tree) -> str:
-    """A right side as text; constants by run are written ``k[run]``."""
-    return equation_text(tree) if tree.assignments else str(tree)
-
-
 def _system_record(model: SystemModel) -> SystemRecord:
     equations = tuple(
         EquationRecord(
@@ -339,10 +333,10 @@ def _system_record(model: SystemModel) -> SystemRecord:
         )
         for each in model.equations
     )
+    trees = [model.trees[place] for place in model.sought]
+    texts = [for_people(each).readable if each.assignments else str(each) for each in trees]
     return SystemRecord(
-        expression="; ".join(
-            f"{left} = {_text(model.trees[place])}" for left, place in zip(model.lefts, model.sought, strict=True)
-        ),
+        expression="; ".join(f"{left} = {text}" for left, text in zip(model.lefts, texts, strict=True)),
         complexity=model.complexity,
         loss=_finite([model.error])[0],
         r2=_finite([model.r2])[0],

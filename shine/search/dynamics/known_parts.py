@@ -84,11 +84,11 @@ def bare(tree: Tree) -> Tree:
     return replace(tree, assignments=())
 
 
-def equation_text(tree: Tree) -> str:
+def for_people(tree: Tree) -> Tree:
     """The equation for people: ``k[run]`` for a constant by run."""
     subscripted = {name: ast.Name(f"{name}[{RUN}]", ast.Load()) for name, _ in tree.assignments}
     names = {name: subscripted[name] if _by_run(value) else value for name, value in tree.assignments}
-    return replace(tree, assignments=(), result=_Cases(None, names).visit(tree.result)).readable
+    return replace(tree, assignments=(), result=_Cases(None, names).visit(tree.result))
 
 
 def values_by_run(tree: Tree, count: int) -> dict[str, list[Tree]]:

@@ -23,7 +23,7 @@ from shine.lang.forms.names import listed, value_text
 from shine.lang.forms.rounding import Precision
 from shine.lang.forms.tree import Tree
 from shine.lang.wrapping import wrapped
-from shine.search.dynamics.known_parts import RUN, bare, covariance_of, equation_text, of_run, values_by_run
+from shine.search.dynamics.known_parts import RUN, bare, covariance_of, for_people, of_run, values_by_run
 from shine.search.models.front_table import loss_text, r2_text, screen_width
 from shine.search.models.model import Model
 
@@ -352,7 +352,7 @@ class SystemModel:
         width = max(map(len, self.lefts))
         pairs = list(zip(self.lefts, self.sought, strict=True))
         trees = [self.equations[place].rounded(precision) for _, place in pairs]
-        lines = [f"{left:<{width}} = {equation_text(tree)}" for left, tree in zip(self.lefts, trees, strict=True)]
+        lines = [f"{left:<{width}} = {for_people(tree).readable}" for left, tree in zip(self.lefts, trees, strict=True)]
         for name, values in [each for tree in trees for each in values_by_run(tree, len(self.runs)).items()]:
             texts = [f"{value.readable} ({run})" for value, run in zip(values, self.runs, strict=True)]
             lines.append(f"{name}[{RUN}] = {', '.join(texts)}")

@@ -106,12 +106,13 @@ class Finish:
         """
         found, rows = self._result(outcome)
         if self._follows(rows) and not found.best.tree.used_parameters:
-            # The weights were those of another formula, or of the readings, of which they favour the least ones; the
-            # chosen formula is the same everywhere.
+            # The weights favour the least readings, but the chosen formula is the same everywhere.
             even = replace(self, task=replace(self.task, dataset=self.task.dataset.without_deviations))
-            if found.stopped_by == "interrupted":
-                outcome = replace(outcome, stopped_by="interrupted")
+            outcome = replace(outcome, stopped_by="interrupted") if found.stopped_by == "interrupted" else outcome
             found, _ = even._result(outcome)
+            if (named := self.settings.fitness.noise) != "auto":
+                reason = f"{found.front.reason}; {named} noise of a constant is the same in every row"
+                found = replace(found, front=replace(found.front, reason=reason))
         return found
 
     def _follows(self, rows: Dataset) -> bool:

@@ -264,7 +264,7 @@ class UncertainModel:
         from shine.lang.population import Population
         from shine.search.problem.noise import check_noise, with_model
 
-        rows = rows.merged()
+        rows = rows.merged(np.inf)
         if noise != "sigma":
             check_noise(noise)
         if noise == "auto":

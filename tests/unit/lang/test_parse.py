@@ -3,6 +3,7 @@
 import ast
 import math
 
+import numpy as np
 import pytest
 
 from shine.base.errors import ShineError, UnsupportedSyntaxError
@@ -91,6 +92,14 @@ def test_a_lambda_is_a_function_of_its_arguments():
         assert parse(given).parameters == ("b", "a")
         assert str(parse(given)) == "1 + 2*3"
     assert (lambda: str(parse(lambda a: a if a > 0 else -a)))() == "a if a > 0 else -a"
+
+
+AROUND = np.int64(3)
+
+
+def test_a_function_may_read_numbers_around_it():
+    inside = 0.5
+    assert str(parse(lambda x: inside * x**AROUND)) == "0.5*x**3"
 
 
 def test_a_function_without_source_is_rejected():

@@ -23,3 +23,12 @@ def test_whole_weights_and_repeated_rows_have_one_front(beside: tuple[str, ...])
     ]  # fmt: skip
     first, second = ([(model.expression, model.loss) for model in front] for front in fronts)
     assert first == second
+
+
+def test_whole_weights_of_many_rows_and_repeated_rows_have_the_same_intervals() -> None:
+    rng = np.random.default_rng(42)
+    x = rng.uniform(1, 3, (12_000, 1))
+    y = 2 * x[:, 0] ** 2 + 3 + (1 + 0.02 * x[:, 0]) * rng.normal(size=12_000)
+    model = shine.Model(shine.parse("2.0*square(x0) + 3.0", ["x0"]), 0.0, 1.0)
+    repeated = model.with_data(np.tile(x, (2, 1)), np.tile(y, 2)).conf_int()
+    assert model.with_data(x, y, sample_weight=np.full(12_000, 2)).conf_int() == repeated

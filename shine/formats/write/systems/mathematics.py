@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from shine.formats.write.latex import latex
@@ -10,7 +9,6 @@ from shine.formats.write.latex.names import latex_name
 from shine.formats.write.sympy import sympy_expression, sympy_source
 from shine.formats.write.systems.system import Grid, System
 from shine.lang.forms.names import unique
-from shine.lang.forms.tree import Tree
 
 
 def latex_system(system: System, name: str = "f") -> str:
@@ -18,12 +16,10 @@ def latex_system(system: System, name: str = "f") -> str:
     left = "{{{}}}_{{k+1}}" if system.is_map else r"\dot{{{}}}" if system.grid is None else r"\partial_t {}"
     lines = []
     for state, tree in zip(system.states, system.trees, strict=True):
-        # Constants by the run have lines of their own.
-        names = [name for name, _ in tree.assignments]
-        bare = replace(tree, assignments=(), parameters=(*tree.parameters, *names))
-        values = (latex(Tree(tree.parameters, value, functions=tree.functions)) for _, value in tree.assignments)
-        lines.append(f"{left.format(latex_name(state))} &= {latex(bare)}")
-        lines += [f"{latex_name(name)} &= {value}" for name, value in zip(names, values, strict=True)]
+        rows = latex(tree, headings=system.headings).splitlines()
+        # A block ends with the formula, after constants by the run and functions.
+        *own, formula = [row.removesuffix(r" \\") for row in rows[1:-1] or rows]
+        lines += [f"{left.format(latex_name(state))} &= {formula.split(' &= ')[-1]}", *own]
     lines = list(dict.fromkeys(lines))
     return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}\n"
 
@@ -86,7 +82,7 @@ def sympy_program(system: System, name: str = "f") -> str:
     for place, tree in enumerate(system.trees):
         own = unique(f"{name}_{place}", {*system.parameters, *results})
         results.append(own)
-        for line in sympy_source(tree, own).splitlines():
+        for line in sympy_source(tree, own, headings=system.headings).splitlines():
             if line.startswith(f"{own} = "):
                 values.append(line)
             elif line and line not in heads:

@@ -8,6 +8,8 @@ from importlib import import_module
 from shlex import quote
 
 from shine.base.errors import ExportError
+from shine.data.datasets.preparation import Preparation, PreparedColumn
+from shine.formats.write.sources import Headings, PreparedHeadings
 from shine.lang.forms.names import check_text, value_text
 from shine.lang.forms.tree import Tree
 
@@ -72,6 +74,15 @@ class System:
     def inputs(self) -> tuple[str, ...]:
         """The controls that are given, without the number of the run."""
         return self.controls[:-1] if self.runs else self.controls
+
+    @property
+    def headings(self) -> Headings:
+        """What the numbers of the runs mean, for `shine.export`."""
+        if not self.runs:
+            return {}
+        name = self.controls[-1]
+        column = PreparedColumn(name, name, "ordinal", (name,), (name,), self.runs)
+        return PreparedHeadings({name: name}, Preparation((column,)))
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -145,9 +145,11 @@ def test_constants_by_run_are_in_one_program_of_jax():
     np.testing.assert_allclose(program["simulate"]([3.0], times, "slow")[:, 0], 3 * np.exp(-0.5 * times), rtol=1e-6)
 
 
-def test_constants_by_run_are_in_one_program_for_mathematics():
+def test_mathematics_tells_the_names_of_the_runs():
+    pytest.importorskip("sympy")
+    assert "# 0 where 'run' is 'slow', 1 where" in export_system(by_run(), "sympy")
     latex = export_system(by_run(), "latex")
-    assert r"\dot{x} &= \mathrm{push} - k x" in latex and r"k &= \begin{cases}" in latex
+    assert r"\dot{x} &= \mathrm{push} - k x" in latex and r"0.5 & \text{if } \mathrm{run} = {\text{slow}}" in latex
 
 
 @needs_cc

@@ -11,7 +11,7 @@ from shine.base.errors import DataError, UnsupportedSyntaxError
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.lang.parse import parse
 from shine.search.dynamics.forms import form_of
-from shine.search.dynamics.known_parts import equation_text, known_parts, of_run
+from shine.search.dynamics.known_parts import for_people, known_parts, of_run
 from shine.search.dynamics.run import find_dynamics
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.evolution.observers import Observers
@@ -82,8 +82,8 @@ def test_a_case_is_taken_and_its_constants_are_told():
     assert str(own) == "5.0*x**1.5 - 3.0*x - 3.0"
     # The constants of the tree are 2, 3 and 5: the border is none.
     assert kept == [2, 1, 1]
-    assert equation_text(tree) == "5*x**1.5 - k[run]*x - k[run]"
-    assert equation_text(parse("def f(x, run):\n    k = -0.5\n    return -k*x", ("x", "run"))) == "0.5*x"
+    assert for_people(tree).readable == "5*x**1.5 - k[run]*x - k[run]"
+    assert for_people(parse("def f(x, run):\n    k = -0.5\n    return -k*x", ("x", "run"))).readable == "0.5*x"
 
 
 @pytest.mark.parametrize(
