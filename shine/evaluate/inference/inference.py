@@ -123,16 +123,25 @@ class Inference:
         """The covariance of the constants."""
         return covariance(self.likelihood, self.optimum.constants, self.optimum.total, self._kind)
 
-    @cached_property
-    @np.errstate(all="ignore")
+    @property
     def is_exact(self) -> bool:
         """Whether nothing but rounding is left of the errors."""
+        return not self._underflows and self.optimum.total <= self._rounding
+
+    @cached_property
+    @np.errstate(all="ignore")
+    def _rounding(self) -> float:
+        """The total error that rounding leaves; -inf if the loss does not measure errors alone."""
         rows, error = self.basis.rows, self.basis.error
         if error.log_likelihood is not None or error.columns:
-            return False
+            return -math.inf
         size = ROUNDING * np.abs(rows.target)
-        least = derivatives_of(error).errors([rows.target + size, rows.target])
-        return self.optimum.total <= float(rows.row_weights @ least)
+        return float(rows.row_weights @ derivatives_of(error).errors([rows.target + size, rows.target]))
+
+    @property
+    def _underflows(self) -> bool:
+        """Whether errors of the size of the target's rounding count as 0."""
+        return self._rounding == 0 and bool(self.basis.rows.target.any())
 
     @cached_property
     @np.errstate(all="ignore")
@@ -207,6 +216,8 @@ class Inference:
             if self._levels_off.any():
                 reason = "the likelihood levels off, so its highest point may be at infinity"
             notes.append(f"the rows do not determine {listed(lost)}: {reason}")
+        if self._underflows and form.names:
+            notes.append("the target is so small that its errors count as 0; give it in a smaller unit")
         if self.is_exact and form.names:
             notes.append("the formula is exact to within rounding; the intervals say no more than that")
         if found.kind == "robust" and form.names:

@@ -298,7 +298,7 @@ def compared(target: Floats, predictions: Mapping[str, Floats]) -> dict[str, Any
             "root_mean_squared_error": math.sqrt(float((error**2).mean())),
             "mean_absolute_error": float(error.mean()),
             "largest_error": float(error.max()),
-            "r2": 1 - float((error**2).mean()) / spread if spread else math.nan,
+            "r2": 1 - float((error**2).mean()) / spread if spread else float(not error.any()),
         }
     first, second = predictions
     differences = errors[first] ** 2 - errors[second] ** 2

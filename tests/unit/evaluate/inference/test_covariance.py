@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from unit.evaluate.inference.cases import inference, line
 
+import shine
 from shine.evaluate.losses import poisson, student_t
 from shine.evaluate.losses.form import RowLoss
 
@@ -338,3 +339,9 @@ def test_rows_that_do_not_separate_the_classes_determine_the_odds():
     odds = 1 / (1 + np.exp(-(found.best[0] * x - found.best[1])))
     information = design.T @ ((odds * (1 - odds))[:, None] * design)
     assert found.errors == pytest.approx(np.sqrt(np.diagonal(np.linalg.inv(information))), rel=1e-4)
+
+
+def test_errors_that_count_as_zero_do_not_make_a_formula_exact():
+    x = np.linspace(1, 9, 20)
+    found = shine.Model(shine.parse("5e-300", ("x",)), 0.0, 0.0).with_data(x[:, None], 1e-300 * x**2)
+    assert found.uncertainty.notes == ("the target is so small that its errors count as 0; give it in a smaller unit",)

@@ -8,6 +8,7 @@ import pytest
 
 from shine.data.datasets.preparation import Preparation, plain_preparation
 from shine.faces.mcp.applying import Chosen, compare, explain
+from shine.faces.mcp.places import CallError
 from shine.lang.parse import parse
 from shine.search.models.model import Model
 
@@ -39,3 +40,11 @@ def test_marks_of_a_run_hold_for_the_other_formula_and_the_target_too(
 
 def test_a_table_that_is_explained_may_lack_values(table: str) -> None:
     assert explain({"formula": "2*a"}, table)["features"]["a"]["direction"].startswith("rises everywhere")
+
+
+@pytest.mark.parametrize(
+    ("units", "message"), [({"w": "m"}, "'w' is no feature .* a and target"), ({"a": "?"}, "'a': ")]
+)
+def test_wrong_units_are_told_with_their_place(units, message) -> None:
+    with pytest.raises(CallError, match=f"units: {message}"):
+        explain({"formula": "a**2"}, ranges={"a": [-3, 4]}, units=units)
