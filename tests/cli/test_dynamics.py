@@ -118,7 +118,7 @@ def test_the_report_has_trajectories_and_the_phase_portrait(spring: str) -> None
         (("predict", "spring", "start.csv", "--times", "0:1e9:1e-9"), "with at most 10000000 times"),
         (("predict", "spring", "start.csv", "--times", "0:1"), "must be FIRST:LAST:STEP, such as 0:20:0.1"),
         (("predict", "spring", "start.csv"), "has no column 'time' of times; give them by --times, such as 0:20:0.1"),
-        (("export", "spring", "--to", "c", "--name", "my law"), "--name my law: is not a valid name of a function"),
+        (("export", "spring", "--to", "c", "--name", "my law"), "--name my law: is no name of a function"),
         (("predict", "spring", "start.csv", "--times", "0:1:0.1", "--index", "5"), "has the indices 0 to 1"),
         (("predict", "spring", "start.csv", "--times", "0:1:0.1", "--out", "a.doc"), "--out a.doc: files end in"),
         (("export", "spring", "--to", "excel"), "no such format for dynamics; use one of python, c"),

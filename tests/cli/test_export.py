@@ -84,8 +84,8 @@ def test_c_is_a_source_and_its_header(run: Path) -> None:
     ("arguments", "message"),
     [
         (["a", "--to", "fortran"], "error: --to fortran: no such format; use one of "),
-        (["a", "--to", "python", "--name", "2x"], "error: --name 2x: is not a valid name of a function"),
-        (["a", "--to", "python", "--name", "lambda"], "error: --name lambda: is not a valid name"),
+        (["a", "--to", "python", "--name", "2x"], "error: --name 2x: is no name of a function"),
+        (["a", "--to", "python", "--name", "lambda"], "error: --name lambda: is no name"),
         (["a", "--to", "python", "--index", "0"], "error: --index is for runs, and there is no folder 'a'"),
         (["a +", "--to", "python"], "error: 'a +': "),
         (["nothing/here", "--to", "python", "--index", "1"], "error: --index is for runs"),

@@ -94,8 +94,11 @@ class Source:
         """
         matches = self._by_heading.get(wanted, [])
         if len(matches) > 1:
-            named = " or ".join(shown(self.names[i]) for i in matches[:20])
-            raise DataError(f"{self.path}: {len(matches)} columns have the heading {shown(wanted)}; write {named}")
+            others = " or ".join(shown(self.names[i]) for i in matches[:20] if self.names[i] != wanted)
+            raise DataError(
+                f"{self.path}: {len(matches)} columns have the heading {shown(wanted)}; write {others} for another, or "
+                "rename one of them"
+            )
         place = matches[0] if matches else self._by_name.get(normalized(wanted))
         if place is None:
             known, near = listed(shown(heading) for heading in self.headings), similar(wanted, self.headings)

@@ -196,7 +196,7 @@ def export(
     if to not in EXPORTS:
         raise CallError(f"to: {quoted(to)}: no such format; use one of {', '.join(EXPORTS)}")
     if not name.isidentifier() or keyword.iskeyword(name):
-        raise CallError(f"name: {quoted(name)}: is not a valid name of a function")
+        raise CallError(f"name: {quoted(name)}: is no name of a function; it takes letters, digits and _, such as f")
     head = {"formula": model.formula(), "to": to, "arguments": list(model.tree.parameters)}
     if out is None:
         made = model.export(to, name, precision=precision)

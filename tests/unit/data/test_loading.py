@@ -114,7 +114,7 @@ BAD = {
     ],
     "y\n1\n": ["d.csv: no column is left to be a feature"],
     "a,b\n1,2\n": ["d.csv: there is no column 'y'; the file has 'a', 'b'"],
-    "y,a,y\n1,2,3\n": ["d.csv: 2 columns have the heading 'y'; write 'y' or 'y_2'"],
+    "y,a,y\n1,2,3\n": ["d.csv: 2 columns have the heading 'y'; write 'y_2' for another, or rename one of them"],
 }
 
 

@@ -63,7 +63,7 @@ def export_command(
     if options and to != "sql":
         raise click.UsageError(f"--dialect {dialect}: is for --to sql only")
     if not name.isidentifier() or keyword.iskeyword(name):
-        raise click.UsageError(f"--name {name}: is not a valid name of a function")
+        raise click.UsageError(f"--name {name}: is no name of a function; it takes letters, digits and _, such as f")
     system = dynamics_run(Path(source))
     if system is not None:
         exported_system(system, to, name, index, precision, out, as_json)

@@ -22,6 +22,7 @@ from shine.evaluate.domain.check import bounds
 from shine.evaluate.domain.intervals import Interval
 from shine.evaluate.kernels.kernel import Kernel
 from shine.lang.derivative import gradient
+from shine.lang.forms.names import listed
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
@@ -258,6 +259,9 @@ def dimensions(tree: Tree, units: Mapping[str, str]) -> dict[str, Any]:
 
     A `ValueError` if a unit cannot be read.
     """
+    unknown = [name for name in tree.used_parameters if name not in units]
+    if unknown:
+        return {"verdict": f"not known without the units of {listed(unknown)}"}
     known = PrimitiveSet(tuple(tree.functions[name] for name in sorted(functions_of(tree))), tree.parameters)
     individual = Population.from_trees([tree], known)
     read = {name: parse_unit(unit) for name, unit in units.items()}

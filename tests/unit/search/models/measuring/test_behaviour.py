@@ -86,6 +86,7 @@ def test_sensitivities_are_those_of_powers():
     [
         ("m*v*v/2", "consistent"), ("m*v", "inconsistent"), ("3*m*v", "consistent if constants have units"),
         ("m*v*v + m", "inconsistent"), ("m*exp(v)", "inconsistent"), ("m*v*v*exp(v/v)", "consistent"),
+        ("m + z", "not known without the units of z"),
     ],
 )  # fmt: skip
 def test_dimensions(text, verdict):
