@@ -157,6 +157,8 @@ def _told(result: Result, index: int | None = None) -> Answer:
         ],
         "constants": _constants(model),
     }
+    if result.front.noise != "absolute":
+        answer["loss_and_r2_are_weighted"] = f"noise {result.front.noise}"
     if ties := result.ties_text:
         answer["ties"] = ties
     if result.noise is not None:

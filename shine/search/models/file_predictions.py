@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shine.base.errors import DataError
+from shine.base.errors import DataError, ExtrapolationWarning
 from shine.base.typing import Floats
 from shine.data.applying import new_blocks, new_rows
 from shine.data.datasets.preparation import plain_preparation
@@ -138,9 +140,20 @@ def predict_table(
     table = _table([columns[name] if name in used else unused for name in features], count)
     known = ~np.isnan(table).any(axis=1)
     found = {PREDICTION: np.full(count, np.nan)}
-    found[PREDICTION][known] = model.predict(table[known])
-    if interval is not None:
-        ends = np.full((count, 2), np.nan)
-        ends[known] = model.predict_interval(table[known], interval, kind)
-        found |= dict(zip(ENDS, ends.T, strict=True))
-    return found, notes
+    with extrapolation_as_notes() as told:
+        found[PREDICTION][known] = model.predict(table[known])
+        if interval is not None:
+            ends = np.full((count, 2), np.nan)
+            ends[known] = model.predict_interval(table[known], interval, kind)
+            found |= dict(zip(ENDS, ends.T, strict=True))
+    return found, (*notes, *told)
+
+
+@contextmanager
+def extrapolation_as_notes() -> Iterator[list[str]]:
+    """A context that collects warnings of extrapolation as notes, which are complete after it."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ExtrapolationWarning)
+        yield notes
+    notes += [str(warning.message).partition("; to silence")[0] for warning in caught]

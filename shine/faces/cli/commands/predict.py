@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 import click
 
-from shine.base.errors import ExtrapolationWarning
 from shine.faces.cli.options import FILE, SHARE, index_option, json_option, out_option
 from shine.faces.cli.output import is_terminal, print_bytes, print_json, print_text, write_file
 from shine.faces.cli.sources import chosen, opened
@@ -55,7 +52,7 @@ def predict(
     from shine.data.streams.writers import check_output
     from shine.faces.cli.dynamics import dynamics_run, predicted_states
     from shine.faces.cli.prediction_files import HEADING, WRITERS
-    from shine.search.models.file_predictions import predict_table
+    from shine.search.models.file_predictions import extrapolation_as_notes, predict_table
 
     if mean and interval is None:
         raise click.UsageError("--mean is for --interval")
@@ -71,18 +68,17 @@ def predict(
     if out is not None:
         check_output(out, data)
     if out is not None and is_streamed(data):
-        with _warnings_as_notes():
+        with extrapolation_as_notes() as notes:
             rows = run.result.predict_file(data, out, index=place, interval=interval, kind=kind)
+        _tell(notes)
         if as_json:
             print_json({"index": place, "expression": model.expression, "rows": rows, "file": str(out)}, indent=None)
         return
     ending = (".csv" if data.is_dir() else _ending(data)) if out is None else _ending(out, otherwise=data)
     if not data.is_dir():
         _ending(data)
-    with _warnings_as_notes():
-        columns, notes = predict_table(model, data, interval, kind)
-    for note in notes:
-        click.echo(f"note: {note}", err=True)
+    columns, told = predict_table(model, data, interval, kind)
+    _tell(told)
     if out is not None:
         write_file(out, WRITERS[ending](columns))
     if as_json:
@@ -95,14 +91,9 @@ def predict(
         print_text(WRITERS[".csv"](columns).decode())
 
 
-@contextmanager
-def _warnings_as_notes() -> Iterator[None]:
-    """Tell of extrapolation in lines."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ExtrapolationWarning)
-        yield
-    for warning in caught:
-        click.echo(f"note: {str(warning.message).partition('; to silence')[0]}", err=True)
+def _tell(notes: Iterable[str]) -> None:
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
 
 
 def _ending(path: Path, otherwise: Path | None = None) -> str:

@@ -207,3 +207,12 @@ def test_a_formula_without_features_has_a_value_for_each_row(tmp_path):
     parquet.write_table(pyarrow.table({"a": [1.0, None, 3.0]}), tmp_path / "new.parquet")
     assert predict_file(constant, tmp_path / "new.parquet", tmp_path / "out.csv") == 3
     assert (tmp_path / "out.csv").read_text(encoding="utf-8").split() == ["prediction", *["2.5"] * 3]
+
+
+def test_a_table_is_told_once_that_the_formula_extrapolates(tmp_path: Path) -> None:
+    x, rng = np.linspace(1, 9, 40), np.random.default_rng(0)
+    model = Model(parse("2*x"), 0.0, 0.9).with_data(x[:, None], 2 * x + rng.normal(size=40))
+    data = tmp_path / "far.csv"
+    data.write_text("x\n100\n", encoding="utf-8")
+    _, notes = predict_table(model, data, 0.9)
+    assert len(notes) == 1 and "the formula extrapolates" in notes[0] and "in 1 row" in notes[0]
