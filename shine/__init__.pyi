@@ -17,6 +17,7 @@ from .base.errors import ExportError as ExportError
 from .base.errors import ExtrapolationWarning as ExtrapolationWarning
 from .base.errors import GraphImportError as GraphImportError
 from .base.errors import LoweringError as LoweringError
+from .base.errors import MissingExtraError as MissingExtraError
 from .base.errors import SamplingWarning as SamplingWarning
 from .base.errors import ShineError as ShineError
 from .base.errors import UnsupportedSyntaxError as UnsupportedSyntaxError

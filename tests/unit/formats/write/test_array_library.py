@@ -183,7 +183,7 @@ import shine
 from shine.formats.write.{package} import {package}_function
 try:
     {package}_function(shine.parse("a + b"))
-except shine.ExportError as error:
+except shine.ShineError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -191,7 +191,7 @@ import shine
 from shine.formats.write.graphdef import graphdef
 try:
     graphdef(shine.parse("a + b"))
-except shine.ExportError as error:
+except shine.ShineError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

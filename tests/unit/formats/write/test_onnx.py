@@ -169,7 +169,7 @@ import shine
 from shine.formats.write.onnx import onnx_model
 try:
     onnx_model(shine.parse("a + b"))
-except shine.ExportError as error:
+except shine.ShineError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
