@@ -107,8 +107,11 @@ SMALL_MEAN, LARGE_MEAN = 2.0**-400, 2.0**480
 the second are finite."""
 
 
-_LIMITS = np.array([[0, np.inf, 0, np.inf, 1], [SMALL_SQUARE, LARGE_SQUARE, SMALL_MEAN, LARGE_MEAN, SCALE]])
-"""Of predictions of another number type than float64, whose scale is always 1, and of float64."""
+_LIMITS = {
+    "float64": np.array([SMALL_SQUARE, LARGE_SQUARE, SMALL_MEAN, LARGE_MEAN, SCALE]),
+    "float32": np.array([0, np.inf, 0, np.inf, 1]),  # squares of them fit into float64
+}
+"""What `choose_scales` takes, by the number type of predictions."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,7 @@ class Products:
         """
         states = measured(which, None)
         moments, scale = np.empty((3, len(which))), np.empty(len(which))
-        choose_scales(len(which), states.shape[1], states, _LIMITS[int(dtype == "float64")], moments, scale)
+        choose_scales(len(which), states.shape[1], states, _LIMITS[dtype], moments, scale)
         extreme = np.flatnonzero(scale != 1)
         if len(extreme):
             moments[:, extreme] = measured(which[extreme], scale[extreme])[:, :3].T

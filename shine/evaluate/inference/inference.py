@@ -140,8 +140,9 @@ class Inference:
 
     @property
     def _underflows(self) -> bool:
-        """Whether errors of the size of the target's rounding count as 0."""
-        return self._rounding == 0 and bool(self.basis.rows.target.any())
+        """Whether the target is so small that squares of its rounding errors are 0."""
+        largest = float(np.abs(self.basis.rows.target).max(initial=0.0))
+        return self._rounding == 0 and 0 < largest < math.sqrt(np.finfo(np.float64).tiny) / ROUNDING
 
     @cached_property
     @np.errstate(all="ignore")

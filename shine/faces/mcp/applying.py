@@ -24,7 +24,6 @@ from shine.faces.runs import Run as OpenedRun
 from shine.formats.write import EXPORTS
 from shine.lang.forms.names import listed, shown
 from shine.lang.parse import parse
-from shine.search.constraints.units import parse_unit
 from shine.search.models.file_predictions import PREDICTION, predict_table
 from shine.search.models.measuring import behaviour
 from shine.search.models.measuring.next_measurement import next_measurement as points_of
@@ -97,15 +96,11 @@ def explain(
         guesses["target"] = guessed_unit(job.config.target_name)
         if constraints.units:
             known = {**constraints.units, "target": constraints.target_unit or "1"}
+    names = (*tree.parameters, "target")
+    for name in units or {}:
+        if name not in names:
+            raise CallError(f"units: {shown(name)} is no feature of the formula; there are {listed(names)}")
     told = {"formula": chosen.model.formula(), **behaviour.explained(tree, columns, target)}
-    for name, unit in (units or {}).items():
-        if name not in {*tree.parameters, "target"}:
-            names = listed(sorted({*tree.parameters, "target"}))
-            raise CallError(f"units: {shown(name)} is no feature of the formula; there are {names}")
-        try:
-            parse_unit(unit)
-        except ValueError as error:
-            raise CallError(f"units: {shown(name)}: {error}") from None
     given = units or known or {name: unit for name, unit in guesses.items() if unit is not None}
     if not given:
         return {**told, "dimensions": "no units are known; give 'units', with that of 'target'"}

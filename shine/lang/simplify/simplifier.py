@@ -60,7 +60,7 @@ def simplify(
     Raises
     ------
     ValueError
-        If a range is something else.
+        If a range is not a pair of the least and the greatest value.
 
     Notes
     -----

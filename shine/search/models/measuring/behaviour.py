@@ -22,7 +22,7 @@ from shine.evaluate.domain.check import bounds
 from shine.evaluate.domain.intervals import Interval
 from shine.evaluate.kernels.kernel import Kernel
 from shine.lang.derivative import gradient
-from shine.lang.forms.names import listed
+from shine.lang.forms.names import listed, shown
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
@@ -259,12 +259,17 @@ def dimensions(tree: Tree, units: Mapping[str, str]) -> dict[str, Any]:
 
     A `ValueError` if a unit cannot be read.
     """
+    read = {}
+    for name, unit in units.items():
+        try:
+            read[name] = parse_unit(unit)
+        except ValueError as error:
+            raise ValueError(f"units: {shown(name)}: {error}") from None
     unknown = [name for name in tree.used_parameters if name not in units]
     if unknown:
         return {"verdict": f"not known without the units of {listed(unknown)}"}
     known = PrimitiveSet(tuple(tree.functions[name] for name in sorted(functions_of(tree))), tree.parameters)
     individual = Population.from_trees([tree], known)
-    read = {name: parse_unit(unit) for name, unit in units.items()}
     plain_constants, any_constants = (
         bool(DimensionalAnalysis(known, read, free).consistent(individual, read.get("target"))[0])
         for free in (False, True)

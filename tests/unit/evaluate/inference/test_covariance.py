@@ -345,3 +345,10 @@ def test_errors_that_count_as_zero_do_not_make_a_formula_exact():
     x = np.linspace(1, 9, 20)
     found = shine.Model(shine.parse("5e-300", ("x",)), 0.0, 0.0).with_data(x[:, None], 1e-300 * x**2)
     assert found.uncertainty.notes == ("the target is so small that its errors count as 0; give it in a smaller unit",)
+
+
+def test_a_loss_that_ignores_small_errors_says_nothing_of_the_size_of_the_target():
+    x = np.linspace(1, 9, 20)
+    model = shine.Model(shine.parse("2*x", ("x",)), 0.0, 0.0)
+    found = model.with_data(x[:, None], 2 * x, loss=lambda p, y: max(abs(p - y) - 0.1, 0.0))
+    assert not any("smaller unit" in note for note in found.uncertainty.notes)

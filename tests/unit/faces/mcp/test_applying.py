@@ -43,8 +43,12 @@ def test_a_table_that_is_explained_may_lack_values(table: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("units", "message"), [({"w": "m"}, "'w' is no feature of the formula; there are a, target"), ({"a": "?"}, "'a': ")]
+    ("units", "error", "message"),
+    [
+        ({"w": "m"}, CallError, "'w' is no feature of the formula; there are a, target"),
+        ({"a": "?"}, ValueError, "'a': "),
+    ],
 )
-def test_wrong_units_are_told_with_their_place(units, message) -> None:
-    with pytest.raises(CallError, match=f"units: {message}"):
+def test_wrong_units_are_told_with_their_place(units, error, message) -> None:
+    with pytest.raises(error, match=f"units: {message}"):
         explain({"formula": "a**2"}, ranges={"a": [-3, 4]}, units=units)
