@@ -82,6 +82,11 @@ def explain(
     """Behaviour of a formula: dimensions, where it rises or falls, sensitivities, limits, poles."""
     chosen = Chosen.of(of)
     tree, target, known = chosen.model.tree, None, None
+    features = tree.parameters
+    for what, given, names in (("ranges", ranges, features), ("units", units, (*features, "target"))):
+        for name in given or {}:
+            if name not in names:
+                raise CallError(f"{what}: {shown(name)} is no feature of the formula; there are {listed(names)}")
     guesses = {name: guessed_unit(heading) for name, heading in chosen.headings.items()}
     if ranges is not None:
         columns = _spread(tree.used_parameters, ranges)
@@ -96,16 +101,12 @@ def explain(
         guesses["target"] = guessed_unit(job.config.target_name)
         if constraints.units:
             known = {**constraints.units, "target": constraints.target_unit or "1"}
-    names = (*tree.parameters, "target")
-    for name in units or {}:
-        if name not in names:
-            raise CallError(f"units: {shown(name)} is no feature of the formula; there are {listed(names)}")
     told = {"formula": chosen.model.formula(), **behaviour.explained(tree, columns, target)}
-    given = units or known or {name: unit for name, unit in guesses.items() if unit is not None}
-    if not given:
+    own = units or known or {name: unit for name, unit in guesses.items() if unit is not None}
+    if not own:
         return {**told, "dimensions": "no units are known; give 'units', with that of 'target'"}
     source = "given" if units else "those of the search" if known else "guessed from headings"
-    return {**told, "dimensions": {**behaviour.dimensions(tree, given), "units": given, "units_are": source}}
+    return {**told, "dimensions": {**behaviour.dimensions(tree, own), "units": own, "units_are": source}}
 
 
 def _spread(names: tuple[str, ...], ranges: Mapping[str, list[float]]) -> dict[str, Floats]:

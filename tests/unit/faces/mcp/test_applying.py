@@ -42,6 +42,11 @@ def test_a_table_that_is_explained_may_lack_values(table: str) -> None:
     assert explain({"formula": "2*a"}, table)["features"]["a"]["direction"].startswith("rises everywhere")
 
 
+def test_a_range_of_no_feature_is_told() -> None:
+    with pytest.raises(CallError, match="ranges: 'b' is no feature of the formula; there are a"):
+        explain({"formula": "a**2"}, ranges={"a": [-3, 4], "b": [0, 1]})
+
+
 @pytest.mark.parametrize(
     ("units", "error", "message"),
     [
