@@ -20,7 +20,7 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,8 +43,8 @@ from shine.search import run
 from shine.search.finishing.refinement import STAGES
 from shine.search.kinds.formula import FormulaProblem
 from shine.search.models.result import Result
-from shine.search.seeding import rounds
-from shine.search.seeding.effort import Effort
+from shine.search.seeding import Guesses, rounds
+from shine.search.seeding.effort import Effort, allowed_work
 from shine.search.seeding.search_table import SEARCHES, searches_of
 
 FAR = 0.05
@@ -274,17 +274,22 @@ def record(
                 recorder.rules[name] = {"seconds": seconds} if same else {**changed, "seconds": seconds}
             return result
 
-        def _seeded(self, rng: Any, effort: Any) -> Any:
+        def _in_one_go(self, rng: Any) -> Guesses:
+            with np.errstate(all="ignore"):
+                *_, found = super()._seeded(rng, Effort(allowed_work(generations, self.evolving.population, 0.5)))
+            return found
+
+        def _seeded(self, rng: Any, effort: Any) -> Generator[Guesses]:
             state = rng.bit_generator.state
             recorder.best, recorder.best_search = math.inf, None  # the choice of the noise had searches, too
             began = time.process_time()
-            guesses = super()._seeded(rng, effort)
+            guesses = self._in_one_go(rng)
             recorder.seeding_seconds = time.process_time() - began
             if not only:
-                self._again(guesses, state, effort)
-            return guesses
+                self._again(guesses, state)
+            yield guesses
 
-        def _again(self, guesses: Any, state: Any, effort: Any) -> None:
+        def _again(self, guesses: Any, state: Any) -> None:
             """The seeding without the search that found the best guess."""
             found = recorder.best_search
             if found is None:
@@ -296,7 +301,7 @@ def record(
             recorder.listening = False
             began = time.process_time()
             with patch.object(rounds, "searches_of", fewer):
-                again = super()._seeded(rng, Effort(effort.most, effort.deadline))
+                again = self._in_one_go(rng)
             recorder.again = {
                 "search": found,
                 "exact": bool(guesses.exact),

@@ -84,9 +84,14 @@ def _searched(
     problem = kind(dataset, translated(settings, dataset), observers, rng)
     if observers.visitor is not None:
         observers.visitor.enter(problem.view())
-    outcome = renewal.evolve(
-        problem.scoring, problem.interval, problem.start, problem.evolving, problem.stop, rng, problem.watched()
-    )
+    start = problem.start
+    try:
+        outcome = renewal.evolve(
+            problem.scoring, problem.interval, start, problem.evolving, problem.stop, rng, problem.watched()
+        )
+    finally:
+        if start.seeding is not None:
+            start.seeding.close()
     with stage("refining the best formulas"):
         return problem.finished(outcome, earlier)
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from shine.base.errors import DataError, GraphImportError, UnsupportedSyntaxError
-from shine.base.parallel import ParallelSettings
 from shine.compiler.tapes import depths
 from shine.data.columns.headings import names_of_headings
 from shine.data.columns.kinds import recognized
@@ -347,12 +346,6 @@ def complexity_problems(evolution: EvolutionSettings, primitives: Sequence[str],
         renamed(evolution.complexity, name, "complexity")
     except ValueError as error:
         yield ("evolution", "complexity"), str(error)
-
-
-def parallel_problems(parallel: ParallelSettings, evolution: EvolutionSettings) -> Iterator[Problem]:
-    """Problems of sharing a search."""
-    if parallel.is_set and evolution.islands == 1:
-        yield ("evolution", "islands"), "is 1: workers share islands; raise it, for example to twice their number"
 
 
 def template_problems(given: str | TemplateSettings | None) -> Iterator[Problem]:

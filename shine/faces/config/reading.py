@@ -28,7 +28,6 @@ from shine.faces.config.checks import (
     loading_problems,
     loss_problems,
     named_columns,
-    parallel_problems,
     primitive_texts,
     search_problems,
     template_problems,
@@ -209,8 +208,6 @@ class Sections:
         found += more
         if not self._wrong("fitness", found):
             found += loss_problems(self.values["fitness"])
-        if not self._wrong("parallel", found) and not self._wrong("evolution", found):
-            found += parallel_problems(self.values["parallel"], self.values["evolution"])
         return found
 
     def _keys(self) -> Iterator[Problem]:

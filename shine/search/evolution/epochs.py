@@ -168,18 +168,19 @@ class LocalEpochs:
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
-        self._scorers: dict[int, Scorer] = {}
+        self._latest: dict[int, tuple[Scorer, Known]] = {}
 
     def __call__(self, world: World, epochs: Sequence[Epoch]) -> Iterator[EpochResult]:
         """The islands after an epoch each."""
         for epoch in epochs:
-            # The memory of a former epoch is the same as what the island knows, and need not be built again.
-            scorer = self._scorers.get(epoch.number)
-            if scorer is None:
+            scorer, known = self._latest.get(epoch.number, (None, None))
+            # The memory of a former epoch need not be built again, unless somebody has joined the island since.
+            if scorer is None or known is not epoch.known:
                 scorer = world.scorer(self._deadline, epoch.archive, epoch.known)
-                self._scorers[epoch.number] = scorer
             scorer.archive = epoch.archive
-            yield run_epoch(world, epoch, scorer)
+            result = run_epoch(world, epoch, scorer)
+            self._latest[epoch.number] = scorer, result.known
+            yield result
 
     def close(self) -> None:
         """Nothing is left behind."""

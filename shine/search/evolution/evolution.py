@@ -22,14 +22,12 @@ from shine.search.evolution.memory import Known
 from shine.search.evolution.observers import NOBODY, Observers, Progress, is_true
 from shine.search.evolution.operators.limits import at_width, excess, width_of
 from shine.search.evolution.run_state import State, check_state
-from shine.search.evolution.run_state_checks import generator_state, restored_generator
+from shine.search.evolution.run_state_checks import generator_state, reserved_child, restored_generator
 from shine.search.evolution.scoring import OutOfTime, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
-from shine.search.seeding import Guesses
-from shine.search.seeding.effort import Deadline, Effort, allowed_work
-
-Seeding = Callable[[np.random.Generator, Effort], Guesses]
-"""Random generator, what the stage may spend -> guesses."""
+from shine.search.seeding import Guesses, Slices
+from shine.search.seeding.effort import Deadline, allowed_work
+from shine.search.seeding.slices import due_slices
 
 Reason = Literal["loss", "generations", "seconds", "stagnation", "interrupted", "callback"]
 
@@ -73,13 +71,13 @@ class Start:
     primitives : PrimitiveSet
     guesses : Population, optional
         Individuals of the first population of the first island, which has fewer random ones.
-    seeding : callable, optional
-        Looks for more guesses before the evolution.
+    seeding : Slices, optional
+        Looks for more guesses before the evolution, and in turn with it.
     """
 
     primitives: PrimitiveSet
     guesses: Population | None = None
-    seeding: Seeding | None = None
+    seeding: Slices | None = None
 
 
 def evolve(
@@ -120,7 +118,7 @@ def evolve(
         If a guess or an arrival exceeds a limit or has another primitive set, or the state belongs to another run.
     """
     run = _Run(World(start.primitives, settings, scoring, stop.loss), stop, rng, observers, continued)
-    first = partial(run.begun, start) if observers.state is None else partial(run.resumed, observers.state)
+    first = partial(run.begun, start) if observers.state is None else partial(run.resumed, start, observers.state)
     _within_limits(start.guesses, start.primitives, settings)
     try:
         reason = run.complete(first)
@@ -156,6 +154,7 @@ class _Run:
         self.known: list[Known] = [Known.nobody()] * world.settings.islands
         self.generation = self.evaluations = self.refuted = 0
         self.stagnation = Stagnation()
+        self.seeding: Slices | None = None
         # Epochs end when islands migrate, or when one of them may begin anew.
         several = settings.islands > 1
         self.interval = settings.migration_interval if several else 1
@@ -173,7 +172,7 @@ class _Run:
         try:
             islands = first()
             while True:
-                islands = self._with_arrivals(islands)
+                islands = self._with_slice(self._with_arrivals(islands))
                 stagnant = self._stagnant()
                 if self.full_epoch:
                     self.observers.save(self._state(islands))
@@ -200,19 +199,33 @@ class _Run:
         settings = self.world.settings
         guesses = _within_limits(start.guesses, start.primitives, settings)
         if start.seeding is not None and settings.seeding and self.stop.generations != 0:
-            guesses = self._with_guesses(guesses, start.seeding)
+            self._begin_seeding(start.seeding)
+            guesses = self._with_guesses(guesses)
         # Guesses go to the first island only: if they lead into a local optimum, the other islands may avoid it.
         nobody = guesses.take(np.zeros(0, np.int64))
         randoms = [rng.bit_generator.state for rng in self.rng.spawn(settings.islands)]
         foundings = [Founding(guesses if i == 0 else nobody, random, 0) for i, random in enumerate(randoms)]
         return self._after_epoch(foundings, [], 0)
 
-    def resumed(self, state: State) -> list[Island]:
+    def _begin_seeding(self, seeding: Slices, known: int = -1) -> None:
+        settings = self.world.settings
+        most = allowed_work(self.stop.generations, settings.population * settings.islands, settings.seeding)
+        seeding.start(reserved_child(self.rng), most, known)
+        self.seeding = seeding
+
+    @property
+    def _due_slices(self) -> int:
+        settings = self.world.settings
+        return due_slices(self.generation * settings.population * settings.islands, settings.seeding)
+
+    def resumed(self, start: Start, state: State) -> list[Island]:
         """The populations of an earlier part of the run."""
         if len(state.parts):
             self.world = replace(self.world, parts=state.parts)
         self.generation, self.stagnation = state.generation, state.stagnation
         self.known, self.evaluations = list(state.known), state.evaluations
+        if start.seeding is not None and self.world.settings.seeding:
+            self._begin_seeding(start.seeding, self._due_slices)
         return list(state.islands)
 
     @property
@@ -271,30 +284,43 @@ class _Run:
 
     def _with_arrivals(self, islands: list[Island]) -> list[Island]:
         """The islands after individuals from outside have joined the first one."""
-        arrived = self.observers.arrivals()
-        if arrived is None or not len(arrived):
+        arrived, world = self.observers.arrivals(), self.world
+        if arrived is None:
             return islands
-        scorer, world = self._scorer(self.known[0]), self.world
-        found = scorer.scored(_within_limits(arrived, world.primitives, world.settings, "arriving"))
+        return self._joined(islands, _within_limits(arrived, world.primitives, world.settings, "arriving"))
+
+    def _with_slice(self, islands: list[Island]) -> list[Island]:
+        """The islands after the guesses of the slices of the seeding that are due have joined the first one."""
+        found = None if self.seeding is None else self.seeding.until(self._due_slices, self.deadline)
+        if found is None:
+            return islands
+        guesses = self._taken_in(found)
+        islands = [replace(each, parents=at_width(each.parents, guesses.width)) for each in islands]
+        islands = self._joined(islands, guesses)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        return islands
+
+    def _joined(self, islands: list[Island], arrived: Population) -> list[Island]:
+        if not len(arrived):
+            return islands
+        scorer = self._scorer(self.known[0])
+        found = scorer.scored(arrived)
         self.archive, self.evaluations = scorer.archive, self.evaluations + scorer.evaluations
         self.known[0] = scorer.known
         return [self.habitats[0].joined(islands[0], *found), *islands[1:]]
 
-    def _with_guesses(self, guesses: Population, seeding: Seeding) -> Population:
-        """The given individuals and the guesses of the seeding, whose useful parts join the world."""
-        settings, width, now = self.world.settings, guesses.width, self.observers.clock()
-        deadline = Deadline(self.observers.clock, now + settings.seeding * (self.deadline.at - now))
-        work = allowed_work(self.stop.generations, settings.population * settings.islands, settings.seeding)
+    def _with_guesses(self, guesses: Population) -> Population:
+        """The given individuals and those of the first slice of the seeding."""
+        now = self.observers.clock()
+        pause = Deadline(self.observers.clock, now + self.world.settings.seeding * (self.deadline.at - now))
+        assert self.seeding is not None
         with stage("looking for formulas to start from"):
-            found = seeding(self.rng.spawn(1)[0], Effort(work, deadline))
-        if found.candidates.width > width:
-            # An exact formula is longer than others may be.
-            width = found.candidates.width
-            self.world = _wider(self.world, width)
-            settings, nat = self.world.settings, self.world.scoring.nat
-            self.archive = Archive.empty(self.world.primitives, width, settings.complexity, nat)
-            self.habitats = [self.world.habitat(number, self._scorer()) for number in range(settings.islands)]
-        everyone = Population.concatenate([at_width(each, width) for each in (guesses, found.candidates)])
+            found = self.seeding.until(0, self.deadline, pause)
+        if found is None:
+            return guesses
+        everyone = self._taken_in(found)
+        everyone = Population.concatenate([at_width(guesses, everyone.width), everyone])
         if found.interrupted or self.deadline.is_over:
             # The constants of guesses are fitted; fitting them again would keep the user waiting.
             scorer = self._scorer()
@@ -305,9 +331,25 @@ class _Run:
             # Without any formula, the first population is scored until there is one.
             if np.isfinite(self.archive.scores.losses).any():
                 raise OutOfTime
+        return everyone
+
+    def _taken_in(self, found: Guesses) -> Population:
+        """The guesses at the width of the run. Their useful parts join the world, which makes room for an exact one."""
+        width, longest = self.archive.individuals.width, found.candidates.width
+        if longest > width:
+            # An exact formula is longer than others may be.
+            known, width = self.archive, longest
+            self.world = _wider(self.world, width)
+            settings, nat = self.world.settings, self.world.scoring.nat
+            self.archive = Archive.empty(self.world.primitives, width, settings.complexity, nat)
+            self.known = [Known.nobody()] * settings.islands
+            self.habitats = [self.world.habitat(number, self._scorer()) for number in range(settings.islands)]
+            scorer = self._scorer()
+            scorer.show(at_width(known.individuals, width))
+            self.archive = scorer.archive
         if len(found.parts):
             self.world = replace(self.world, parts=at_width(found.parts, width))
-        return everyone
+        return at_width(found.candidates, width)
 
     def _stagnant(self) -> bool:
         """Whether formulas have not improved for long; notes whether they did in this epoch."""

@@ -194,6 +194,14 @@ def restored_generator(state: Mapping[str, Any]) -> np.random.Generator:
         raise _unfit(error) from None
 
 
+def reserved_child(rng: np.random.Generator) -> np.random.Generator:
+    """A child of a generator that it spawns itself only after all others: always the same, now and in a resumed run."""
+    seed = rng.bit_generator.seed_seq
+    assert isinstance(seed, np.random.SeedSequence)
+    child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 2**32 - 1), pool_size=seed.pool_size)
+    return np.random.Generator(type(rng.bit_generator)(child))
+
+
 def generator_of(bits: Mapping[str, Any]) -> np.random.Generator:
     """A generator with the state of a bit generator; it must not spawn. Raises a `ValueError` for any other state."""
     try:

@@ -98,7 +98,7 @@ class EvolutionSettings:
     island_settings: tuple[IslandSettings, ...] = ()
     """Settings in which islands differ, the first entry for the first island; a shorter list begins again."""
     seeding: Probability = 0.5
-    """Share of the run's seconds that seeding, the enumeration of small formulas, may take; 0 turns it off."""
+    """Share of the run that seeding, the enumeration of small formulas, takes in turn with evolution; 0 for none."""
     seeding_members: Annotated[int, Ge(10), Le(10_000_000)] = 30_000
     """Most expressions that seeding combines: a bound on its work that does not depend on the clock."""
     patience: Annotated[int, Ge(1)] = 50

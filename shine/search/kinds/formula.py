@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -49,7 +49,7 @@ from shine.search.problem.preparation import (
     seeding_task,
 )
 from shine.search.problem.reference_losses import description_length, good_enough
-from shine.search.seeding import Guesses, SeedingSettings, find_guesses
+from shine.search.seeding import Guesses, SeedingSettings, Slices, guesses_in_slices
 from shine.search.seeding.effort import Deadline, Effort
 from shine.search.view import view_of
 
@@ -88,7 +88,7 @@ class OneFormula(Problem):
     @property
     def start(self) -> Start:
         """Features and functions, guesses over the scaled data, and the seeding."""
-        return Start(self.task.primitives, self.task.guesses, self._seeded)
+        return Start(self.task.primitives, self.task.guesses, Slices(self._seeded))
 
     @property
     def longest(self) -> int:
@@ -100,7 +100,7 @@ class OneFormula(Problem):
     def seeding_rows(self) -> tuple[Dataset, str]:
         """Rows that the seeding looks at, with the model of their noise."""
 
-    def _seeded(self, rng: np.random.Generator, effort: Effort) -> Guesses:
+    def _seeded(self, rng: np.random.Generator, effort: Effort) -> Generator[Guesses]:
         rows, noise = self.seeding_rows
         rows = rows.sampled(SEEDING_ROWS, rng)
         # The seeding measures errors of wide targets in both ways itself, and needs even weights for its derivatives.
@@ -119,7 +119,7 @@ class OneFormula(Problem):
             noise=self.seeding_noise(rows),
             found=teller(self.task),
         )
-        return find_guesses(task, rng, effort)
+        return guesses_in_slices(task, rng, effort)
 
     def seeding_noise(self, rows: Dataset) -> float:
         """The share of the target's variance that noise leaves in rows of the seeding; 0 if it is not known."""

@@ -289,12 +289,7 @@ def evaluator_for(sample: Dataset, fitness: FitnessSettings, loss: Loss, fitting
 def shared(fitness: FitnessSettings, evolving: EvolutionSettings, pool: Pool | None) -> FitnessSettings:
     """The fitness settings of the islands, with their threads: one in a worker, if the user names no number.
 
-    A `ValueError` if there is a pool and only one island: nothing can be done apart.
+    A single island stays in this process, while workers search for guesses.
     """
-    if pool is None:
-        return replace(fitness, threads=fitness.threads or processors())
-    if evolving.islands == 1:
-        raise ValueError(
-            "workers (or an executor) share islands, and islands is 1; raise it, for example to twice their number"
-        )
-    return replace(fitness, threads=fitness.threads or 1)
+    here = pool is None or evolving.islands == 1
+    return replace(fitness, threads=fitness.threads or (processors() if here else 1))

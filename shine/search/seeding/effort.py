@@ -81,12 +81,23 @@ class Effort:
         The work so far.
     exact_at : float
         The work when a formula was exact for the first time.
+    pause : float
+        The work after which the stage pauses.
+    pause_deadline : Deadline
+        When it pauses at the latest.
     """
 
     most: float = math.inf
     deadline: Deadline = field(default_factory=Deadline)
     work: float = 0.0
     exact_at: float = math.inf
+    pause: float = math.inf
+    pause_deadline: Deadline = field(default_factory=Deadline)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the work of this slice is done, or its time over."""
+        return self.work >= self.pause or self.pause_deadline.is_over
 
     @property
     def is_over(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from shine.search.seeding.effort import Effort
 from shine.search.seeding.rounds import Rounds
 from shine.search.seeding.search_runner import SearchRunner
 from shine.search.seeding.symmetries import systems
-from shine.search.seeding.task import SeedingTask
+from shine.search.seeding.task import SeedingSettings, SeedingTask
 
 FEWEST_HELD_OUT = 40
 """Fewest held-out rows; with fewer, constants are fitted on all rows, and formulas measured on the same: the error of a
@@ -90,6 +91,12 @@ class Guesses:
 
 @np.errstate(all="ignore")
 def find_guesses(task: SeedingTask, rng: np.random.Generator, effort: Effort | None = None) -> Guesses:
+    """Look for formulas to start from, in one go: see `guesses_in_slices`."""
+    *_, found = guesses_in_slices(task, rng, effort or Effort())
+    return found
+
+
+def guesses_in_slices(task: SeedingTask, rng: np.random.Generator, effort: Effort) -> Generator[Guesses]:
     """Look for formulas to start from: small expressions, with constants solved for in closed form.
 
     Parameters
@@ -97,17 +104,22 @@ def find_guesses(task: SeedingTask, rng: np.random.Generator, effort: Effort | N
     task : SeedingTask
     rng : numpy.random.Generator
         The same generator gives the same guesses, unless the deadline ends the stage.
-    effort : Effort, optional
-        What the stage may spend; by default it has no limit. At the deadline, the current step is finished: up to a
-        second with a large bank.
+    effort : Effort
+        What the stage may spend, and where it pauses. At the deadline, the current step is finished: up to a second
+        with a large bank.
+
+    Yields
+    ------
+    Guesses
+        All guesses so far, at each pause and at the end.
 
     Notes
     -----
     The stage ends early, with the guesses found so far, if a candidate fits to within rounding, and at a
-    KeyboardInterrupt.
+    KeyboardInterrupt. Infinities and other floating-point signals are expected: NumPy should ignore them.
     docs/seeding.md describes the method.
     """
-    task, effort = task.of_positive_weights, effort or Effort()
+    task = task.of_positive_weights
     rows, settings = task.rows, task.settings
     training, held_out, screened = _split(len(rows.target), settings.rows, rng)
     candidates = CandidatePool(task, training, held_out)
@@ -124,12 +136,20 @@ def find_guesses(task: SeedingTask, rng: np.random.Generator, effort: Effort | N
                 found = systems(features, rows.target, rows.weights, candidates.writer, DOUBTS)
                 reduced = found[: settings.coordinates]
             rounds = Rounds(candidates, screened, chosen, rng, SearchRunner(task.pool, effort, rng))
-            parts = rounds.run([features, *reduced])
+            for parts in rounds.run([features, *reduced]):
+                if effort.is_paused and candidates.unexplained:
+                    yield _guesses(candidates, parts, settings, False)
     except KeyboardInterrupt:
         interrupted = True
     if not candidates.unexplained:
         mean = constant(float(dot(rows.target, rows.weights)))
         candidates.keep(mean, "constant", 1.0 if _varies(rows.target, rows.weights) else 0.0)
+    yield _guesses(candidates, parts, settings, interrupted)
+
+
+def _guesses(
+    candidates: CandidatePool, parts: dict[Nodes, float], settings: SeedingSettings, interrupted: bool
+) -> Guesses:
     population, unexplained, kinds = candidates.chosen(settings.candidates)
     blocks, scores = _parts(candidates, parts)
     return Guesses(

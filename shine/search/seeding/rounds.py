@@ -103,7 +103,7 @@ class Rounds:
         """Whether a formula fits exactly with so many constants that a sum of few terms may be the law."""
         return self.pool.exact and self.pool.exact_constants >= DOUBTFUL and not self.effort.is_over
 
-    def run(self, systems: list[Coordinates]) -> dict[Nodes, float]:
+    def run(self, systems: list[Coordinates]) -> Iterator[dict[Nodes, float]]:
         """Grow a bank over each system of coordinates, always the smallest one next, and search it.
 
         Parameters
@@ -119,9 +119,12 @@ class Rounds:
         blocks: dict[Nodes, float] = {}
         stagnation, count, waited, doubted = Stagnation(), 0, 0, 0
         if self.over:
-            return blocks
+            yield blocks
+            return
         with closing(self.runner(self._plan(systems))) as steps:
             for step, see in steps:
+                if self.effort.is_paused and not self.pool.exact:
+                    yield blocks
                 if isinstance(step, NextSearch):
                     if doubted and self._doubtful and step.search.fill is None:
                         continue
@@ -148,7 +151,7 @@ class Rounds:
                         break
                     if self._stagnant(stagnation, count, EARLY_ROUNDS * step.banks):
                         break
-        return blocks
+        yield blocks
 
     def _plan(self, systems: list[Coordinates]) -> Iterator[Step]:
         """The full plan of the stage: the smallest bank grows, then searches look at it."""

@@ -7,7 +7,7 @@ import pytest
 from helpers.markers import mostly_slow
 
 import shine
-from shine.compiler.arrays import Panels, apply, dot, exp, inner, log, power
+from shine.compiler.arrays import Panels, apply, dot, exp, gram_matrix, inner, log, power
 from shine.lang.forms.library import STANDARD
 
 VALUES = np.concatenate([
@@ -53,6 +53,12 @@ def test_inner_products_are_added_from_the_first_to_the_last(dtype, n, m, length
     for k in range(length):
         expected = expected + a[:, k, None] * b[None, :, k]
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 255, 256, 257, 601])
+def test_a_matrix_of_inner_products_has_the_bits_of_inner_products(count):
+    rows = np.random.default_rng(count).normal(size=(count, 7)).astype(np.float32)
+    assert gram_matrix(rows).tobytes() == inner(rows, rows).tobytes()
 
 
 def test_a_layout_serves_many_products():

@@ -8,7 +8,7 @@ come nearer still, and the seeding looks once more, as long as that helps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,7 +23,6 @@ from shine.evaluate.losses.form import Loss
 from shine.lang.population import Population
 from shine.lang.presentation import for_people
 from shine.lang.simplify.simplifier import simplify
-from shine.search.evolution.evolution import Seeding
 from shine.search.evolution.operators.slot_breeding import assembled
 from shine.search.evolution.operators.slots import Slot, SlottedSet
 from shine.search.evolution.settings import EvolutionSettings
@@ -35,7 +34,7 @@ from shine.search.models.user_units import DIGITS
 from shine.search.problem.preparation import SEEDING_ROWS, seeding_task
 from shine.search.problem.reference_losses import rounding_error
 from shine.search.problem.scaling import with_line
-from shine.search.seeding import Finding, Guesses, SeedingSettings, find_guesses
+from shine.search.seeding import Finding, Guesses, SeedingSettings, Slices, find_guesses
 from shine.search.seeding.effort import Deadline, Effort
 from shine.search.templates.composition import Composition
 
@@ -65,23 +64,24 @@ def template_seeding(
     loss: Loss,
     threads: int,
     pool: Pool | None = None,
-) -> Seeding | None:
+) -> Slices | None:
     """The seeding of the unknown functions; None if the template cannot be solved for them."""
     template = composition.template
     if len(template.outputs) > 1:
         return None
 
-    def seeded(rng: np.random.Generator, effort: Effort) -> Guesses:
+    def seeded(rng: np.random.Generator, effort: Effort) -> Generator[Guesses]:
         slots = _SlotSeeding(composition, settings, threads, rng, effort, pool)
         rows = sample.sampled(max(SEEDING_ROWS, ROWS_A_LEAF * composition.n_leaves), rng)
         if len(template.unknowns) == 1:
             found = solved(composition, rows, template.unknowns[0].name, Known())
             if found is not None:
-                return slots.guesses([[found]], composition.starts[None], effort.deadline.at, 1.0)
+                yield slots.guesses([[found]], composition.starts[None], effort.deadline.at, 1.0)
+                return
         fitter = RoughFitter(composition, rows, loss, threads)
-        return slots.rounds(fitter, rough_functions(fitter, rng, lambda: effort.deadline.is_over))
+        yield slots.rounds(fitter, rough_functions(fitter, rng, lambda: effort.deadline.is_over))
 
-    return seeded
+    return Slices(seeded, in_turns=False)
 
 
 @dataclass(frozen=True)

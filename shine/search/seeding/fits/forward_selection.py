@@ -78,8 +78,8 @@ def with_another_term(members: Dictionary, views: Singles | Floats, sums: Sums) 
     Orthogonal least squares (Chen, Billings and Luo 1989): the member with which the sum explains most is chosen.
     Another may correlate better with the residual.
     """
-    residuals, bases = _residuals(members, views[sums.views], sums.chosen)
-    return _measured(members, views, sums.views, np.column_stack([sums.chosen, _best_next(members, residuals, bases)]))
+    following = _best_next(members, views[sums.views], sums.chosen)
+    return _measured(members, views, sums.views, np.column_stack([sums.chosen, following]))
 
 
 def replaced(members: Dictionary, views: Singles | Floats, sums: Sums, sweeps: int = 1) -> Sums:
@@ -90,8 +90,7 @@ def replaced(members: Dictionary, views: Singles | Floats, sums: Sums, sweeps: i
     chosen = sums.chosen.copy()
     for _ in range(sweeps):
         for place in range(chosen.shape[1]):
-            residuals, bases = _residuals(members, views[sums.views], np.delete(chosen, place, axis=1))
-            chosen[:, place] = _best_next(members, residuals, bases)
+            chosen[:, place] = _best_next(members, views[sums.views], np.delete(chosen, place, axis=1))
     return _measured(members, views, sums.views, chosen)
 
 
@@ -107,8 +106,9 @@ def _residuals(members: Dictionary, views: Singles | Floats, chosen: Indices) ->
     return regression.rest(views.astype(np.float64)), regression.basis
 
 
-def _best_next(members: Dictionary, residuals: Floats, bases: Floats) -> Indices:
-    """For each sum the member with which it explains most."""
+def _best_next(members: Dictionary, views: Singles | Floats, chosen: Indices) -> Indices:
+    """For each sum of chosen members that with which it explains most of its view."""
+    residuals, bases = _residuals(members, views, chosen)
     at_once = max(1, AT_ONCE // max(members.panels.count, 1))
     found = [np.zeros(0, np.int64)]
     for start in range(0, len(residuals), at_once):
@@ -117,9 +117,11 @@ def _best_next(members: Dictionary, residuals: Floats, bases: Floats) -> Indices
         gain *= gain
         apart = np.repeat(members.lengths[None], len(gain), axis=0)
         for place in range(bases.shape[1]):
-            along = members.panels.inner(bases[now, place])
+            # Sums that begin with the same members share the directions of these.
+            _, first, each = np.unique(chosen[now, : place + 1], axis=0, return_index=True, return_inverse=True)
+            along = members.panels.inner(bases[now, place][first])
             along *= along
-            apart -= along
+            apart -= along[each.reshape(-1)]
         gain[apart < members.parallel] = -1
         gain /= np.maximum(apart, members.parallel)
         found.append(np.argmax(gain, axis=1))

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from shine.base.typing import Floats, Indices, Singles
-from shine.compiler.arrays import Panels, dot, inner
+from shine.compiler.arrays import Panels, dot, gram_matrix, inner
 from shine.search.seeding.bank.formula_writer import Nodes, constant
 from shine.search.seeding.bank.function_families import EXPONENTIAL, FACTORS, rate
 from shine.search.seeding.fits.correlations import best_pairs, beyond_monomials
@@ -70,7 +70,7 @@ def _with_two_members(screen: Screen, logarithms: Logarithms, of: int, most: int
     if len(members) < 2:
         return
     logs, units = screen.logs[members], logarithms.rest.astype(np.float32)
-    gram = inner(logs, logs)
+    gram = gram_matrix(logs)
     for k, view in enumerate(logarithms.views):
         if len(view.chain) > 1 or (view.chain and not view.chain[0].homogeneous and view.chain[0].name != "shift"):
             continue
@@ -177,7 +177,7 @@ def _pairs(screen: Screen, views: Logarithms, factors: _Factors, of: int, most: 
     members = np.concatenate([np.arange(g.start, g.stop, step) for g in factors.groups])
     groups = np.repeat(np.arange(len(factors.groups)), [len(range(g.start, g.stop, step)) for g in factors.groups])
     logs = factors.logs[members]
-    gram = inner(logs, logs)
+    gram = gram_matrix(logs)
     for k in np.flatnonzero([not view.chain for view in views.views]).tolist():
         unit = views.rest[k].astype(np.float32)
         first, second, _ = best_pairs(logs, unit, gram, len(logs))

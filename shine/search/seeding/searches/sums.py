@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shine.compiler.arrays import inner
+from shine.compiler.arrays import gram_matrix
 from shine.search.seeding.fits.correlations import Normalized, best_pairs
 from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term
 from shine.search.seeding.screen.estimates import Estimate, estimates_of_sums
@@ -27,7 +27,7 @@ def sums_of_two(screen: Screen, most: int, pairs: int) -> Iterator[Estimate]:
     """
     members = screen.distinct_in_sums[:most]
     units = screen.normalized.units[members]
-    gram, dictionary = inner(units, units), Dictionary(units)
+    gram, dictionary = gram_matrix(units), Dictionary(units)
     views = screen.simple_views
     values = values_of(views, screen.target)
     normal = Normalized.of(values, screen.weights)

@@ -24,6 +24,7 @@ from shine.faces.runs.checkpoints import Shelf
 from shine.faces.runs.files import write_text as written
 from shine.runs import Notice, chosen_folder, open_run, read_result, resume_job, run_job
 from shine.search.evolution.observers import Progress
+from shine.search.seeding import Guesses, Slices, slices
 
 SMALL = """
 data: {generate: {rows: 20, noise: 0.1, features: {a: {uniform: {low: 1, high: 2}}}, target: a*a}}
@@ -192,6 +193,42 @@ def test_any_finished_run_goes_on_to_the_end_of_a_longer_one(settings: list[str]
     run_job(read_job(tmp_path / "small.yaml", settings), chosen_folder(tmp_path / "run"))
     resume_job(tmp_path / "run", overrides=["stop.generations=12"])
     assert ending(tmp_path / "run") == ending(tmp_path / "whole")
+
+
+IN_TURNS = """
+data: {generate: {rows: 200, noise: 0.3, features: {a: {uniform: {low: 1, high: 4}}, b: {uniform: {low: 1, high: 4}}},
+  target: a*sin(b) + sqrt(a + 0.3*b)}}
+primitives: [add, mul, sin, sqrt]
+evolution: {population: 60, max_size: 15, seeding_members: 400}
+fitness: {noise: absolute}
+stop: {generations: 12, seconds: null}
+"""
+
+
+@pytest.mark.parametrize("settings", mostly_slow([[], ["evolution.rows=50", "evolution.renewal=3"]], fast=[[]]))
+def test_a_run_goes_on_in_the_midst_of_its_seeding(
+    settings: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "FIRST_SLICE", 2000)
+    monkeypatch.setattr(slices, "SLICE", 2000)
+    monkeypatch.setattr(slices, "AN_INDIVIDUAL", 50.0)
+    told: list[int] = []
+
+    def counted(stage: Slices, *limits: Any) -> Guesses | None:
+        found = until_now(stage, *limits)
+        told.append(0 if found is None else len(found.candidates))
+        return found
+
+    until_now = Slices.until
+    monkeypatch.setattr(Slices, "until", counted)
+    (tmp_path / "turns.yaml").write_text(IN_TURNS)
+    job = read_job(tmp_path / "turns.yaml", settings)
+    run_job(job, chosen_folder(tmp_path / "whole"))
+    assert sum(map(bool, told)) > 2
+    run_job(job, chosen_folder(tmp_path / "part"), until(5), checkpoint_seconds=0)
+    resume_job(tmp_path / "part")
+    whole, part = ([{**line, "seconds": 0} for line in open_run(tmp_path / name).history] for name in ("whole", "part"))
+    assert part == whole
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from shine.search.evolution import evolution
 from shine.search.evolution.evolution import Start
 from shine.search.evolution.observers import Observers
 from shine.search.evolution.scoring import Scoring
+from shine.search.seeding import Slices
 
 ARITIES = {"neg": 1, "sqrt": 1, "add": 2, "mul": 2, "where": 3}
 
@@ -154,5 +155,5 @@ class Mortal(NodeCounter):
 def evolve(evaluator, primitives, settings, stop, rng, *, guesses=None, seeding=None, **options):
     """An evolution from its parts: those of `Scoring`, `Start` and `Observers` by name."""
     own = {name: options.pop(name) for name in ("fitter", "description") if name in options}
-    start = Start(primitives, guesses, seeding)
+    start = Start(primitives, guesses, None if seeding is None else Slices(seeding))
     return evolution.evolve(Scoring(evaluator, **own), start, settings, stop, rng, Observers(**options))

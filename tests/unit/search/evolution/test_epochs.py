@@ -15,11 +15,12 @@ import pytest
 from helpers.markers import mostly_slow
 from unit.base.parallel.executors import Unreliable
 from unit.search.evolution.oracles import Mortal, NodeCounter, assert_same, evolve, primitive_set
-from unit.search.evolution.test_run_state import again, seeding
+from unit.search.evolution.test_run_state import again, seeding, small_slices  # noqa: F401
 
 import shine
 from shine.base.parallel import opened
 from shine.search.evolution.settings import EvolutionSettings, IslandSettings, StopSettings
+from shine.search.seeding import slices
 
 PRIMITIVES = primitive_set()
 NEG = PRIMITIVES.function_codes["neg"]
@@ -131,10 +132,13 @@ def test_time_ends_epochs_elsewhere():
 
 
 class Interrupting(NodeCounter):
-    """Interrupts the main thread while it waits for workers."""
+    """Interrupts the main thread while it waits for workers, which have copies."""
+
+    calls = 0
 
     def score(self, population):
-        if len(self.seen) == 30:
+        Interrupting.calls += 1
+        if Interrupting.calls == 30:
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.1)
         return super().score(population)
@@ -184,9 +188,11 @@ def test_whole_searches_travel(settings):
         assert front_of(executor, **settings) == front_of(**settings)
 
 
-def test_workers_need_islands():
-    with pytest.raises(ValueError, match="islands is 1"):
-        front_of(2, islands=1)
+@pytest.mark.slow
+def test_workers_search_for_guesses_beside_a_single_island(monkeypatch):
+    monkeypatch.setattr(slices, "AN_INDIVIDUAL", 400.0)
+    settings = {"islands": 1, "seeding": 0.5, "primitives": ["add", "mul", "exp", "sin", "sqrt"], "stop_loss": 0.0}
+    assert front_of(2, **settings) == front_of(**settings)
 
 
 @pytest.mark.slow

@@ -200,7 +200,7 @@ def test_an_interrupt_while_reporting_ends_the_run_too():
 def test_the_guesses_of_an_interrupted_seeding_are_kept():
     def interrupted(rng, effort):
         guesses = population_of(["x y add", "x neg"], PRIMITIVES, 20)
-        return Guesses(guesses, np.zeros(2), ("a", "b"), guesses, np.zeros(2), False, interrupted=True)
+        yield Guesses(guesses, np.zeros(2), ("a", "b"), guesses, np.zeros(2), False, interrupted=True)
 
     outcome = run(seeding=interrupted)
     assert (outcome.stopped_by, outcome.generations, outcome.evaluations) == ("interrupted", 0, 2)

@@ -11,7 +11,7 @@ from unit.search.evolution.oracles import NodeCounter, assert_same, evolve, popu
 
 from shine.search.evolution.run_state import State
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
-from shine.search.seeding import Guesses
+from shine.search.seeding import Guesses, slices
 
 PRIMITIVES = primitive_set()
 NEG = PRIMITIVES.function_codes["neg"]
@@ -25,9 +25,20 @@ KINDS = {
 
 
 def seeding(rng, effort):
-    """Guesses and useful parts, as seeding finds them."""
-    population = population_of(["x y add", "x neg"], PRIMITIVES, 16)
-    return Guesses(population, np.zeros(2), ("a", "b"), population, np.zeros(2), False)
+    """Guesses and useful parts, as seeding finds them: more in each slice, by the generator."""
+    texts = ["x y add", "x neg"]
+    while True:
+        population = population_of(texts, PRIMITIVES, 16)
+        yield Guesses(population, np.zeros(len(texts)), ("a",) * len(texts), population, np.zeros(len(texts)), False)
+        effort.work = effort.pause
+        texts.append(["x x add", "y neg", "y x mul", "x y mul neg", "x x mul neg neg"][rng.integers(5)])
+
+
+@pytest.fixture(autouse=True)
+def small_slices(monkeypatch):
+    """A slice of the seeding about every second generation of forty individuals."""
+    monkeypatch.setattr(slices, "FIRST_SLICE", 100)
+    monkeypatch.setattr(slices, "SLICE", 80)
 
 
 def run(settings, stop=STOP, seed=0, **options):
