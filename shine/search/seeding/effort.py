@@ -15,7 +15,7 @@ A_GENERATION = 2
 """Work for each individual of a generation: looking at a member, with what follows, takes about half as long."""
 
 A_SEARCH = 1500
-"""Members that one search counts as, besides those of its bank: its views, and the formulas that it completes."""
+"""Members that most searches count as, besides those of their bank: its views, and the formulas that they complete."""
 
 AFTER_EXACT = 4000
 """Work that may follow an exact formula: the next searches of a small bank, which may find a shorter one. One search of
@@ -108,9 +108,9 @@ class Effort:
         """Note that a formula is exact: only little work may follow."""
         self.exact_at = min(self.exact_at, self.work)
 
-    def add_search(self, members: int) -> None:
-        """Count one search of a bank with so many members."""
-        self.work += A_SEARCH + members
+    def add_search(self, members: int, work: int = A_SEARCH) -> None:
+        """Count one search of a bank with so many members, which counts as some work besides."""
+        self.work += work + members
 
     def capacity(self, members: int) -> int:
         """Most members of a bank that leave enough work to search it."""

@@ -255,7 +255,7 @@ class Rounds:
 
     def _take_in(self, step: NextSearch, see: Callable[[], SearchResult]) -> None:
         """Complete the best finds of a search. If the search fails, it is skipped: there are others."""
-        self.effort.add_search(step.members)
+        self.effort.add_search(step.members, step.search.work)
         seen = see()
         with self.pool.surviving(step.search.name):
             if seen.error is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from shine.search.seeding.bank.bank_growth import BankGrowth
+from shine.search.seeding.effort import A_SEARCH
 from shine.search.seeding.screen.estimates import Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.searches.factors import (
@@ -46,6 +47,8 @@ class Search:
         Whether it divides the target by the members that `DIVIDING` has found.
     most_coordinates : float
         Coordinates beyond which it runs two rounds later, as it takes seconds, and most formulas are found before.
+    work : int
+        What it counts as, besides the members of its bank: its time, as that of the others is about 50 µs a unit.
     """
 
     find: partial[Iterator[Estimate]]
@@ -53,6 +56,7 @@ class Search:
     fill: Callable[[BankGrowth], None] | None = None
     divides: bool = False
     most_coordinates: float = math.inf
+    work: int = A_SEARCH
 
     @property
     def is_slow(self) -> bool:
@@ -84,6 +88,7 @@ SEARCHES = (
         partial(sums_of_terms, most=400, divisors=30, terms=8),
         only_round=0,
         fill=BankGrowth.fill_with_simple_terms,
+        work=3000,
     ),
     # For each view all pairs: the square of `most`.
     Search(partial(sums_of_two, most=2500, pairs=24)),
@@ -94,21 +99,26 @@ SEARCHES = (
     # For each term a few passes over `most` members, for some `divisors` times four views.
     Search(partial(factor_times_sum, most=12_000, divisors=24, terms=4), divides=True),
     # One regression for each homogeneous view and each of six pairs of degrees. It does not look at the bank either.
-    Search(partial(rational_forms, standard_errors=3.0), only_round=0),
+    Search(partial(rational_forms, standard_errors=3.0), only_round=0, work=5000),
     # Functions with unknown constants inside. They look at small members only, so once is enough; many formulas are
     # found without constants, in the first rounds of a merged system of coordinates.
     # Some thousand functions with all views, and a fit of the constants of each estimate.
-    Search(partial(functions_with_constants, arguments=40, simplest=4, divisors=6), only_round=2, divides=True),
+    Search(
+        partial(functions_with_constants, arguments=40, simplest=4, divisors=6), only_round=2, divides=True, work=8000
+    ),
     # The same with logarithms, and all pairs: the square of `pairs_of`.
-    Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=2),
+    Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=2, work=8000),
     # Sines and cosines of all frequencies, and of some decays.
-    Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2, divides=True),
+    Search(
+        partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2, divides=True, work=6000
+    ),
     # Fits of the constants of some thousand sums: seconds, as much as the rounds of all banks of one coordinate.
     Search(
         partial(sums_with_curves, most=160, terms=6),
         only_round=0,
         fill=BankGrowth.fill_with_simple_terms,
         most_coordinates=2,
+        work=30_000,
     ),
 )
 """All searches, the fast ones first: an exact formula ends the stage before the slow ones run."""
