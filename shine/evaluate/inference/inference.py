@@ -225,6 +225,7 @@ class Inference:
             notes.append("robust standard errors: they do not trust that the noise is as even as the weights say"
                          if self.basis.error.follows_from_moments else
                          "robust standard errors: the loss does not say how the errors are distributed")  # fmt: skip
+        notes += [found.note] if found.note else []
         return notes + rounded_notes(form.names, form.values, self.optimum.constants, found.matrix, found.undetermined)
 
 
