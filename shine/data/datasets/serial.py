@@ -72,20 +72,9 @@ class Serial:
         return share if share > 0 else 1.0
 
     def innovations(self, errors: Floats, correlation: float | None = None) -> tuple[Floats, float]:
-        """What each error adds to the one before, and the mean logarithm of the factors that it was divided by.
+        """What is new in each error, shape (..., n_rows), in order, and the mean logarithm of what it was divided by.
 
-        If the errors are such a process, these are independent and have the same variance (Prais and Winsten 1954).
-
-        Parameters
-        ----------
-        errors : ndarray of shape (..., n_rows)
-        correlation : float, optional
-            Another one.
-
-        Returns
-        -------
-        ndarray of shape (..., n_rows), float
-            In the order of the places.
+        It is independent and has the variance of the errors, if these are such a process (Prais and Winsten 1954).
         """
         links, ordered = self.links(correlation), errors[..., self.order]
         before = np.concatenate([np.zeros_like(ordered[..., :1]), ordered[..., :-1]], axis=-1)
@@ -93,16 +82,7 @@ class Serial:
         return (ordered - links * before) / sizes, float(np.mean(np.log(sizes)))
 
     def correlated(self, columns: Floats) -> Floats:
-        """Sums of the products of columns over all pairs of rows, times the correlation of their errors.
-
-        Parameters
-        ----------
-        columns : ndarray of shape (n_columns, n_rows)
-
-        Returns
-        -------
-        ndarray of shape (n_columns, n_columns)
-        """
+        """Sums of the products of columns over all pairs of rows, times the correlation of the rows' errors."""
         ordered, links = np.ascontiguousarray(columns[:, self.order].T), self.links()
         before = np.zeros_like(ordered)
         for row in range(1, len(ordered)):
@@ -112,15 +92,9 @@ class Serial:
         return found
 
     def estimated(self, errors: Floats, columns: Floats) -> Self:
-        """With the correlation that errors of a least-squares fit make most likely, the fit's losses made up for.
+        """With the most likely correlation of errors that a least-squares fit of some columns left.
 
-        Residual maximum likelihood (Patterson and Thompson 1971): the least squares of the fit take away correlation.
-
-        Parameters
-        ----------
-        errors : ndarray of shape (n_rows,)
-        columns : ndarray of shape (n_columns, n_rows)
-            Of the fit.
+        Residual maximum likelihood (Patterson and Thompson 1971), as such a fit takes away correlation.
         """
         both, freedom = np.vstack([columns, errors]), len(errors) - len(columns)
 

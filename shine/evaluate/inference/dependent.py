@@ -9,7 +9,7 @@ Student's t of one degree of freedom less than there are clusters.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,20 +17,8 @@ from shine.base.typing import Floats
 from shine.evaluate.inference.likelihood import Likelihood
 
 
-@dataclass(frozen=True, eq=False)
-class Dependent:
-    """A covariance of constants by rows that depend on one another.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n_constants, n_constants)
-    variance : float
-        Of the errors.
-    freedom : float
-        Of the standard errors; 0 if the rows tell nothing.
-    note : str
-        What was found, for people.
-    """
+class Dependent(NamedTuple):
+    """A covariance of constants, the variance of the errors, the degrees of freedom of both, and a note for people."""
 
     matrix: Floats
     variance: float
@@ -39,17 +27,9 @@ class Dependent:
 
 
 def dependent(likelihood: Likelihood, constants: Floats, inverse: Floats, rank: int) -> Dependent | None:
-    """The covariance of constants at their best values, if the rows have groups or correlated errors; else None.
+    """The covariance of the best constants if errors are squared and rows have groups or follow one another; else None.
 
-    Parameters
-    ----------
-    likelihood : Likelihood
-        Of squared errors.
-    constants : ndarray of shape (n_constants,)
-    inverse : ndarray of shape (n_constants, n_constants)
-        Of the second derivatives of the sum of errors.
-    rank : int
-        Number of constants that the rows determine.
+    `inverse` is that of the second derivatives of the sum of errors; `rank` constants are determined.
     """
     rows = likelihood.rows
     if (rows.groups is None and rows.serial is None) or not likelihood.error.follows_from_moments:

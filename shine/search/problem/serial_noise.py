@@ -52,30 +52,19 @@ ROUNDING = 1e-6
 """Variance of what no order explains, as a share: equal values of a feature do not make equal targets."""
 
 
-def with_serial_noise(dataset: Dataset) -> Dataset:
-    """The data set with the correlation of the errors of successive rows, if it has any.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        With the weights of its noise. If it has places of its rows, these are their order.
-    """
-    if dataset.worth is not None or dataset.all_rows is not None:
-        return dataset
-    serial = dataset.serial or Serial.of(dataset.n_rows, dataset.groups)
-    correlation = _correlation(dataset, serial)
-    return replace(dataset, serial=replace(serial, correlation=correlation) if correlation > 0 else None)
-
-
 @np.errstate(all="ignore")
-def _correlation(dataset: Dataset, serial: Serial) -> float:
+def with_serial_noise(dataset: Dataset) -> Dataset:
+    """The data set, with the weights of its noise, with the correlation of the errors of successive rows, if any.
+
+    Nothing is looked for if the user says how many rows the data are worth.
+    """
+    serial = dataset.serial or Serial.of(dataset.n_rows, dataset.groups)
     order = serial.order[dataset.row_weights[serial.order] > 0]
-    first = max((len(order) - ROWS) // 2, 0)
-    at = order[first : first + ROWS]
-    rows = _Rows.of(dataset, at, serial.places[at])
-    if rows is None or not rows.look_alike:
-        return 0.0
-    return rows.correlation()
+    at = order[max((len(order) - ROWS) // 2, 0) :][:ROWS]
+    known = dataset.worth is not None or dataset.all_rows is not None
+    rows = None if known else _Rows.of(dataset, at, serial.places[at])
+    correlation = rows.correlation() if rows is not None and rows.look_alike else 0.0
+    return replace(dataset, serial=replace(serial, correlation=correlation) if correlation > 0 else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +81,16 @@ class _Rows:
     def of(cls, dataset: Dataset, at: Indices, places: Floats) -> _Rows | None:
         """None if there are too few rows for so many features."""
         columns = np.array([column[at] for column in dataset.columns])
-        spreads = columns.std(axis=1)
-        columns = columns[(spreads > 0) & np.isfinite(spreads)]
+        columns = columns[columns.std(axis=1) > 0]
         if len(at) < max(FEWEST, 4 * len(columns)) or not len(columns):
             return None
         columns = (columns - columns.mean(axis=1)[:, None]) / columns.std(axis=1)[:, None]
         scales = np.sqrt(dataset.row_weights[at] / np.max(dataset.row_weights[at]))
         target = dataset.target[at]
         target = scales * (target - target.mean()) / (target.std() or 1.0)
-        fixed = _independent(scales * np.vstack([np.ones(len(at)), columns]))
+        fixed = scales * np.vstack([np.ones(len(at)), columns])
+        sizes = np.abs(np.diagonal(np.linalg.qr(fixed.T, mode="r")))
+        fixed = fixed[sizes > ROUNDING * sizes.max()]
         for _ in range(PRODUCTS if len(columns) <= SQUARED_FEATURES else 0):
             basis = np.linalg.qr(fixed.T)[0]
             errors = target - basis @ (basis.T @ target)
@@ -127,7 +117,7 @@ class _Rows:
         """The correlation over one step of the order; 0 if something else explains the target as well."""
         processes = sorted(self._processes(), key=lambda found: -found[0])
         tried = [process for _, process in processes[:BEST]]
-        nats, correlation, variance = self._along(self.gaps, tried)
+        nats, variance, correlation = self._along(self.gaps, tried)
         if not nats >= processes[0][0] + CONVINCING or variance < LEAST_SHARE:
             return 0.0
         levels = [np.unique(column, return_inverse=True)[1].astype(np.float64) for column in self.features]
@@ -141,16 +131,10 @@ class _Rows:
         return correlation
 
     def _along(self, distances: Floats, processes: list[Floats]) -> tuple[float, float, float]:
-        """Nats of the target if the rest correlates over some distances, the correlation over one, and its variance."""
+        """Nats of the target if the rest correlates over some distances, its variance, and the correlation over one."""
         beside = [share * process for process in processes for share in SHARES] + [np.zeros_like(distances)]
         rests = [(each, (1 - ROUNDING) * each**distances) for each in CORRELATIONS]
-        found = (
-            (nats, each, variance)
-            for process in beside
-            for each, rest in rests
-            for nats, variance in [self._nats(process + rest, ROUNDING)]
-        )
-        return max(found)
+        return max((*self._nats(process + rest, ROUNDING), each) for process in beside for each, rest in rests)
 
     def _processes(self) -> Iterator[tuple[float, Floats]]:
         """Nats of the target by processes over the features with an independent rest, and their covariances."""
@@ -205,10 +189,3 @@ def _whitened(covariance: Floats, columns: Floats) -> tuple[Floats, Floats] | No
 
 def _distances(column: Floats) -> Floats:
     return np.abs(column[:, None] - column)
-
-
-def _independent(columns: Floats) -> Floats:
-    """The columns that are no combinations of those before."""
-    sizes = np.abs(np.diagonal(np.linalg.qr(columns.T, mode="r")))
-    kept: Floats = columns[sizes > ROUNDING * sizes.max()]
-    return kept

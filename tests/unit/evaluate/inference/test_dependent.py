@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import f
 
 from shine.data.datasets.serial import Serial
 from shine.evaluate.inference.inference import Inference
@@ -55,3 +56,16 @@ def test_the_table_of_dependent_rows_does_not_ask_for_independent_ones() -> None
 def test_other_covariances_can_be_asked_for(kind: str) -> None:
     basis = line_of(groups=GROUPS).basis
     assert Inference(line_of().form, basis, kind).found.kind == kind  # type: ignore[arg-type]
+
+
+def test_equal_rows_tell_a_lack_of_fit() -> None:
+    x = np.repeat(np.arange(8.0), 5)
+    y = x**2 + RNG.normal(size=40)
+    line = np.column_stack([x, np.ones(40)])
+    left = np.sum((y - line @ np.linalg.lstsq(line, y, rcond=None)[0]) ** 2)
+    means = y.reshape(8, 5).mean(axis=1)
+    pure = np.sum((y - np.repeat(means, 5)) ** 2)
+    ratio = (left - pure) / 6 / (pure / 32)
+    notes = " ".join(inference("7.1*x - 7.3", {"x": x}, y).uncertainty.notes)
+    assert f"the form misses something: F(6, 32) = {ratio:.3g}, P = {f.sf(ratio, 6, 32):.2g}" in notes
+    assert "no lack of fit" in " ".join(inference("1.1*x**2 + 0.3", {"x": x}, y).uncertainty.notes)
