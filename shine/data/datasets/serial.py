@@ -12,6 +12,9 @@ from shine.base.typing import Floats, Indices
 LEAST_GAP = 1e-3
 """Least distance between rows: rows at the same place would have the same error."""
 
+LEAST_ROWS = 8
+"""Independent rows that are left at least: more than a mean is determined by how rows differ, not by their number."""
+
 APART = 1e6
 """Distance between groups: no correlation is left over it."""
 
@@ -56,7 +59,7 @@ class Serial:
     def independent_rows(self) -> float:
         """Number of independent rows that tell a mean as well: the sum of the inverse of their correlations."""
         links = self.links()
-        return float(np.sum((1 - links) / (1 + links)))
+        return max(float(np.sum((1 - links) / (1 + links))), min(len(links), LEAST_ROWS))
 
     def told(self, rows: int) -> str:
         """What so many rows count as, for people."""

@@ -9,7 +9,7 @@ the rows, or along the order of a feature. The order must explain the target bet
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,7 +30,8 @@ SCREENED, LAGS = 2.5, 5
 CONVINCING = 8.0
 """Nats by which the order of the rows must explain the target better than anything else."""
 
-CORRELATIONS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+CORRELATIONS, FEW = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95), (0.2, 0.5, 0.95)
+"""Correlations over one step, and those of a feature's order beside the one of the rows."""
 
 LENGTHS, SIZES, SHARES = (0.2, 0.6, 2.0), (0.3, 3.0, 30.0, 1e3, 1e6), (1.0, 0.1, 0.01)
 """Lengths of a process over the features, in standard deviations; its variances, in those of the rest; and what is left
@@ -126,14 +127,16 @@ class _Rows:
         near = [[each] for each, jump in zip(levels, jumps, strict=True) if jump <= max(NEAR * each.max(), 1.0)]
         for rival in (levels, still, *near):
             distances = sum(map(_distances, rival), np.zeros_like(self.gaps))
-            if not nats >= self._along(distances, tried)[0] + CONVINCING:
+            if not nats >= self._along(distances, tried, (correlation, *FEW))[0] + CONVINCING:
                 return 0.0
         return correlation
 
-    def _along(self, distances: Floats, processes: list[Floats]) -> tuple[float, float, float]:
+    def _along(
+        self, distances: Floats, processes: list[Floats], correlations: Sequence[float] = CORRELATIONS
+    ) -> tuple[float, float, float]:
         """Nats of the target if the rest correlates over some distances, its variance, and the correlation over one."""
         beside = [share * process for process in processes for share in SHARES] + [np.zeros_like(distances)]
-        rests = [(each, (1 - ROUNDING) * each**distances) for each in CORRELATIONS]
+        rests = [(each, (1 - ROUNDING) * each**distances) for each in correlations]
         return max((*self._nats(process + rest, ROUNDING), each) for process in beside for each, rest in rests)
 
     def _processes(self) -> Iterator[tuple[float, Floats]]:

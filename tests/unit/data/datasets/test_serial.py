@@ -10,9 +10,9 @@ import pytest
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.serial import Serial
 
-PLACES = np.array([0.0, 1.0, 2.0, 5.0, 6.5, 3.0, 1e6, 1e6 + 1])
-SERIAL = Serial(0.7, PLACES)
-DENSE = 0.7 ** np.abs(PLACES[:, None] - PLACES)
+PLACES = np.concatenate([np.arange(18.0), [30.5, 20.0, 1e6, 1e6 + 1]])
+SERIAL = Serial(0.3, PLACES)
+DENSE = 0.3 ** np.abs(PLACES[:, None] - PLACES)
 
 
 def test_independent_rows_are_the_sum_of_the_inverse_correlations() -> None:
