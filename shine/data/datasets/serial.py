@@ -9,27 +9,16 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices
 
-LEAST_GAP = 1e-3
-"""Least distance between rows: rows at the same place would have the same error."""
+LEAST_GAP, APART = 1e-3, 1e6
+"""Distance of rows at the same place, which have different errors, and of groups, whose errors do not correlate."""
 
 LEAST_ROWS = 8
-"""Independent rows that are left at least: more than a mean is determined by how rows differ, not by their number."""
-
-APART = 1e6
-"""Distance between groups: no correlation is left over it."""
+"""Independent rows that are left at least: slopes are determined by how rows differ, not by their number."""
 
 
 @dataclass(frozen=True, eq=False)
 class Serial:
-    """Errors that correlate by ``correlation ** gap`` between rows (an autoregressive process of order 1).
-
-    Parameters
-    ----------
-    correlation : float
-        Between rows that are 1 apart; at least 0, below 1.
-    places : ndarray of shape (n_rows,)
-        Place of each row in the order.
-    """
+    """Errors of rows at some places that correlate by ``correlation ** distance`` (an autoregressive process)."""
 
     correlation: float
     places: Floats
@@ -109,17 +98,11 @@ class Serial:
                 logs = np.sum(np.log(sizes[:-1][kept])) + freedom * np.log(sizes[-1])
             return float(logs) + len(errors) * factors
 
-        grid = np.arange(GRID + 1) / (GRID + 1)
-        at = int(np.argmin([length(each) for each in grid.tolist()]))
-        fine = np.clip(grid[at] + np.arange(-9, 10) / (10 * (GRID + 1)), 0.0, MOST)
-        return replace(self, correlation=min(fine.tolist(), key=length))
+        return replace(self, correlation=min(np.tanh(np.linspace(0, LARGEST, TRIED)).tolist(), key=length))
 
 
-GRID = 20
-"""Steps of the correlations that are tried first; a tenth of them is its precision."""
-
-MOST = 0.995
-"""Largest correlation."""
+LARGEST, TRIED = 3.0, 100
+"""Largest correlation, 0.995, by the number whose hyperbolic tangent it is, and how many are tried."""
 
 DEPENDENT = 1e-10
 """Columns whose part across the others is a smaller share of the largest one do not count."""

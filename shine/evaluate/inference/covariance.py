@@ -114,7 +114,7 @@ class Covariance:
     freedoms: Floats
     undetermined: Mask
     information: Floats
-    kind: Literal["model", "robust", "dependent"]
+    kind: str
     adjusted: Floats
     determined: Determined | None
     note: str = ""
@@ -125,7 +125,7 @@ class Covariance:
         return np.zeros((0, len(self.matrix))) if self.determined is None else self.determined.directions
 
 
-def covariance(likelihood: Likelihood, constants: Floats, total: float, asked: Kind = "auto") -> Covariance:
+def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: str = "auto") -> Covariance:
     """The covariance of constants at their best values.
 
     Parameters
@@ -135,8 +135,7 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, asked: K
         The best ones.
     total : float
         The sum of errors that they leave.
-    asked : {"auto", "model", "robust"}
-        Kind.
+    kind : {"auto", "model", "robust"}
     """
     count, rows, error = len(constants), likelihood.rows.effective_rows, likelihood.error
     if not math.isfinite(total):
@@ -151,21 +150,16 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, asked: K
         freedom = max(rows - rank, 0.0)
         dispersion = found.dispersion * freedom / rows
     independence = likelihood.rows.independence
-    allowed = dependent(likelihood, constants, inverse, rank) if asked == "auto" and count and freedom > 0 else None
-    if allowed is None:
-        dispersion *= independence
-    else:
-        dispersion = 1 / allowed.variance if allowed.variance > 0 else math.inf
-    model = inverse * (2 / dispersion) if dispersion > 0 else 0 * inverse
-    kind: Literal["model", "robust", "dependent"]
+    allowed = dependent(likelihood, constants, inverse, rank) if kind == "auto" and count and freedom > 0 else None
     if allowed is not None:
-        kind = "dependent"
-    elif asked == "auto":
+        kind, dispersion = "dependent", 1 / allowed.variance if allowed.variance > 0 else math.inf
+    else:
+        dispersion *= independence
+    model = inverse * (2 / dispersion) if dispersion > 0 else 0 * inverse
+    if kind == "auto":
         uneven = error.follows_from_moments and is_uneven(likelihood, constants, total)
         smooth = not error.follows_from_moments and not found.smoothed
         kind = "robust" if uneven or (smooth and math.isfinite(freedom)) else "model"
-    else:
-        kind = asked
     matrix, freedoms = model, np.full(count, freedom)
     if allowed is not None:
         matrix, freedoms = allowed.matrix, np.minimum(allowed.freedom, freedoms)

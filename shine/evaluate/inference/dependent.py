@@ -60,7 +60,7 @@ def _clustered(errors: Floats, columns: Floats, half: Floats, groups: Floats) ->
         leverage = columns[:, own].T @ moved[:, own]
         left = np.linalg.lstsq(np.eye(len(own)) - leverage, errors[own], rcond=None)[0]
         changes[place] = moved[:, own] @ left
-    share = (len(numbers) - 1) / len(numbers)
+    share = (len(numbers) - 1) / len(numbers) or np.inf
     variance = float(errors @ errors) / max(len(errors) - count, 1)
     note = f"standard errors allow for rows of a group that depend on one another; there are {len(numbers)} groups"
     return Dependent(share * changes.T @ changes, variance, float(len(numbers) - 1), note)

@@ -43,13 +43,6 @@ def tail_of_chi_squared(value: float, freedom: float) -> float:
     return float(chdtrc(freedom, max(value, 0.0)))
 
 
-def tail_of_f(value: float, above: float, below: float) -> float:
-    """Probability that Fisher's F, with degrees of freedom of its numerator and denominator, is larger than `value`."""
-    from scipy.special import fdtrc
-
-    return float(fdtrc(above, below, value))
-
-
 def counts_between(expected: Floats, spread: Floats, level: float) -> tuple[Floats, Floats]:
     """Ends of intervals of Poisson counts whose expected number is itself uncertain.
 

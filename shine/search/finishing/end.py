@@ -300,16 +300,14 @@ class Finish:
     ) -> Choice:
         """The formula to recommend, of those of the scaled data or (`leaving`) of the given ones.
 
-        Where errors follow one another, what is new in each of them is described, with the correlation that each
-        formula leaves (Cochrane and Orcutt 1949): misfit of a poor one is no noise of a good one.
+        Where errors follow one another, what is new in each is described, with the correlation that the formula leaves.
         """
         choice = choose(front, self._enough(rows), description_length(rows, self.loss), further)
         exact = front[choice.index].loss <= self._enough(rows)
         if exact or rows.serial is None or not self.loss.kind.follows_from_moments:
             return choice
         given = basis_in_user_units(rows, self.task, self.loss, self.noise).rows if leaving else rows
-        roots = np.sqrt(rows.row_weights)
-        judged = []
+        roots, judged = np.sqrt(rows.row_weights), []
         for model in front:
             errors = roots * (given.target - evaluate(model.tree, list(given.columns), np.float64, COMPILED))
             judged.append(replace(model, loss=model.loss * rows.serial.shrinkage(errors)))

@@ -231,7 +231,7 @@ class NoiseEstimate:
 def estimated_noise(dataset: Dataset, model: str) -> NoiseEstimate | None:
     """The estimate for a data set with the weights of a model; None if its rows do not tell."""
     rows = dataset.sampled(ROWS, np.random.default_rng(0))
-    loss, freedom = _of_replicates(rows)
+    loss, freedom, _ = of_replicates(rows)
     if freedom >= FEWEST:
         low, high = (loss * freedom / _quantile(freedom, side) for side in (NORMAL, -NORMAL))
         return NoiseEstimate(model, "replicates", loss, low, high)
@@ -245,7 +245,7 @@ def resolved_noise(dataset: Dataset) -> float:
     """The share of the target's variance that noise leaves, where the rows are dense enough to tell it; otherwise 0."""
     rows = dataset.sampled(ROWS, np.random.default_rng(0))
     variance = rows.target_square / rows.weight
-    loss, freedom = _of_replicates(rows)
+    loss, freedom, _ = of_replicates(rows)
     if freedom < FEWEST:
         loss, freedom, tails, near = _of_neighbours(rows)
         farther, _, _, far = _of_neighbours(rows, 2)
@@ -259,13 +259,6 @@ def _quantile(freedom: float, deviations: float) -> float:
     part = 2 / (9 * freedom)
     root = 1 - part + deviations * math.sqrt(part)
     return freedom * root * root * root
-
-
-def _of_replicates(rows: Dataset) -> tuple[float, float]:
-    """Mean weighted square of the deviations of equal rows from their mean, and its degrees of freedom."""
-    total, weight, freedom = of_replicates(rows)
-    mean_precision = rows.weight / float(stable_sum(rows.sample_weights))
-    return (total / weight * mean_precision if weight > 0 else math.inf), freedom
 
 
 @lru_cache(maxsize=2)

@@ -21,8 +21,8 @@ from shine.data.datasets.serial import Serial
 ROWS, FEWEST = 250, 40
 """Most rows that are looked at, in the middle of the table, and fewest."""
 
-PRODUCTS, SQUARED_FEATURES = 4, 60
-"""Most products of two features beside the line, and most features of which there are products."""
+PRODUCTS = 4
+"""Most products of two features beside the line."""
 
 SCREENED, LAGS = 2.5, 5
 """Standard errors that the correlation of a line's errors must have, over the next row or over some, to look on."""
@@ -33,12 +33,11 @@ CONVINCING = 8.0
 CORRELATIONS, FEW = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95), (0.2, 0.5, 0.95)
 """Correlations over one step, and those of a feature's order beside the one of the rows."""
 
-LENGTHS, SIZES, SHARES = (0.2, 0.6, 2.0), (0.3, 3.0, 30.0, 1e3, 1e6), (1.0, 0.1, 0.01)
-"""Lengths of a process over the features, in standard deviations; its variances, in those of the rest; and what is left
-of these beside a correlated rest."""
+LENGTHS, SIZES = (0.2, 0.6, 2.0), (0.3, 3.0, 30.0, 1e3, 1e6)
+"""Lengths of a process over the features, in standard deviations; and its variances, in those of the rest."""
 
-BEST = 2
-"""Processes that are tried beside a correlated rest."""
+BEST, SHARES = 2, (1.0, 0.1, 0.01)
+"""Number of these that are tried beside a correlated rest, and what is left of their variances."""
 
 LEAST_SHARE = 0.01
 """Least variance of errors that follow one another, as a share of the target's: smaller ones may be misfit."""
@@ -64,7 +63,7 @@ def with_serial_noise(dataset: Dataset) -> Dataset:
     at = order[max((len(order) - ROWS) // 2, 0) :][:ROWS]
     known = dataset.worth is not None or dataset.all_rows is not None
     rows = None if known else _Rows.of(dataset, at, serial.places[at])
-    correlation = rows.correlation() if rows is not None and rows.look_alike else 0.0
+    correlation = 0.0 if rows is None else rows.correlation()
     return replace(dataset, serial=replace(serial, correlation=correlation) if correlation > 0 else None)
 
 
@@ -80,7 +79,7 @@ class _Rows:
 
     @classmethod
     def of(cls, dataset: Dataset, at: Indices, places: Floats) -> _Rows | None:
-        """None if there are too few rows for so many features."""
+        """None if there are too few rows for so many features, or the errors of a regression do not look alike."""
         columns = np.array([column[at] for column in dataset.columns])
         columns = columns[columns.std(axis=1) > 0]
         if len(at) < max(FEWEST, 4 * len(columns)) or not len(columns):
@@ -92,27 +91,19 @@ class _Rows:
         fixed = scales * np.vstack([np.ones(len(at)), columns])
         sizes = np.abs(np.diagonal(np.linalg.qr(fixed.T, mode="r")))
         fixed = fixed[sizes > ROUNDING * sizes.max()]
-        for _ in range(PRODUCTS if len(columns) <= SQUARED_FEATURES else 0):
+        pairs = np.array([scales * one * other for place, one in enumerate(columns) for other in columns[place:]])
+        for _ in range(PRODUCTS + 1):
             basis = np.linalg.qr(fixed.T)[0]
             errors = target - basis @ (basis.T @ target)
-            pairs = np.array([scales * one * other for place, one in enumerate(columns) for other in columns[place:]])
             sizes = np.sum(pairs**2, axis=1) - np.sum(np.einsum("pr,rb->pb", pairs, basis) ** 2, axis=1)
             gains = np.where(sizes > ROUNDING * len(at), np.sum(pairs * errors, axis=1) ** 2 / sizes, 0.0)
             if gains.max() <= 4 * math.log(1 + len(pairs)) * float(errors @ errors) / len(at):
                 break
             fixed = np.vstack([fixed, pairs[int(np.argmax(gains))]])
+        lags = [float(errors[lag:] @ errors[:-lag] / (errors @ errors)) for lag in range(1, LAGS + 1)]
+        if not max(lags[0], sum(lags) / math.sqrt(LAGS)) * math.sqrt(len(at)) > SCREENED:
+            return None
         return cls(columns, np.abs(places[:, None] - places), fixed, target, scales)
-
-    @property
-    def look_alike(self) -> bool:
-        """Whether the errors of a regression correlate."""
-        basis = np.linalg.qr(self.fixed.T)[0]
-        errors = self.target - basis @ (basis.T @ self.target)
-        square, count = float(errors @ errors), len(errors)
-        if not square > ROUNDING**2 * count:
-            return False
-        lags = [float(errors[lag:] @ errors[:-lag]) / square for lag in range(1, LAGS + 1)]
-        return max(lags[0], sum(lags) / math.sqrt(LAGS)) * math.sqrt(count) > SCREENED
 
     def correlation(self) -> float:
         """The correlation over one step of the order; 0 if something else explains the target as well."""
