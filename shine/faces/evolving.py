@@ -107,7 +107,8 @@ def evolve(
         Least share of the rows to keep back.
     evidence : float, optional
         Number of independent rows that the data are worth, if rows repeat one another: samples of a smooth function, of
-        a network, of a slow process. All statistics use it; by default, all rows are independent.
+        a network, of a slow process. All statistics use it; by default, all rows are independent, unless errors of
+        successive ones correlate.
     linear_scaling : bool
         Whether each formula is judged with its best slope and intercept, which become part of the result.
     dtype : {"float64", "float32"}

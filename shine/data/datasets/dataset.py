@@ -14,6 +14,7 @@ from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices
 from shine.data.columns.headings import check_features
 from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
+from shine.data.datasets.serial import Serial
 
 COPIED_BYTES = 1 << 25
 """Columns of at most this size are copied to be contiguous; larger ones stay as they are, to save memory."""
@@ -60,6 +61,8 @@ class Dataset:
         Most independent rows that these count as (see `effective_rows`).
     known_ranges : mapping of str to (float, float), optional
         Least and greatest value of each feature in all rows, if these are some of them (see `ranges`).
+    serial : Serial, optional
+        Correlation of the errors of rows that follow one another; without it, they are independent.
     """
 
     columns: Floats
@@ -74,6 +77,7 @@ class Dataset:
     all_rows: AllRows | None = None
     worth: float | None = None
     known_ranges: Mapping[str, tuple[float, float]] | None = None
+    serial: Serial | None = None
 
     @classmethod
     def from_arrays(
@@ -204,6 +208,7 @@ class Dataset:
             self.labels,
             worth=self.worth,
             known_ranges=self.ranges,
+            serial=None if self.serial is None else self.serial.take(at),
         )
 
     def without(self, features: Collection[str]) -> Dataset:
@@ -287,14 +292,17 @@ class Dataset:
     def effective_rows(self) -> float:
         """Number of equally weighted rows with the same information (Kish 1965); whole weights count repeated rows.
 
-        Rows count by their sample weights: precise and noisy rows alike are rows. There are at most `worth`.
+        Rows count by their sample weights: precise and noisy rows alike are rows. Of rows whose errors are alike, fewer
+        count. There are at most `worth`.
         """
         found = self._weighted_rows
+        if self.serial is not None:
+            found *= self.serial.independent_rows / self.n_rows
         return found if self.worth is None else min(found, self.worth)
 
     @property
     def independence(self) -> float:
-        """Share of what the rows say that is no repetition: below 1 if they are `worth` fewer."""
+        """Share of what the rows say that is no repetition: below 1 if `worth` is less, or they follow one another."""
         return self.effective_rows / self._weighted_rows
 
     @property

@@ -158,7 +158,8 @@ class Bands:
         if not known.freedom > 0:
             unknown = np.where(np.isfinite(values), np.inf, np.nan)
             return -unknown, unknown
-        half = two_sided(level, known.freedom)
+        few = known.kind == "dependent" and kind == "mean"
+        half = two_sided(level, float(np.min(known.freedoms, initial=known.freedom)) if few else known.freedom)
         with np.errstate(all="ignore"):
             if kind == "mean":
                 return values - half * errors, values + half * errors

@@ -12,8 +12,11 @@ of freedom; for others, the factor of Schrader and Hettmansperger (1980).
   what its leverage takes away (MacKinnon and White 1985, HC3). Right for any independent noise. If few rows make a
   standard error, its t has few degrees of freedom (see `Curvature.sandwich`).
 
-By default, deviances have the first, other errors than squares the second, and squared errors the second only if
-they clearly are not as the weights say (see `shine.evaluate.inference.covariance`).
+* "dependent": for squared errors of rows with groups, or that follow one another (see
+  `shine.evaluate.inference.dependent`).
+
+By default, such rows have the third; else deviances have the first, other errors than squares the second, and squared
+errors the second only if they clearly are not as the weights say.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from typing import Literal
 import numpy as np
 
 from shine.base.typing import Floats, Mask
+from shine.evaluate.inference.dependent import dependent
 from shine.evaluate.inference.determined import Determined, determined
 from shine.evaluate.inference.likelihood import Likelihood, gram
 from shine.evaluate.inference.quantiles import tail_of_chi_squared
@@ -95,11 +99,13 @@ class Covariance:
     undetermined : ndarray of shape (n_constants,), bool
     information : ndarray of shape (n_constants,)
         Second derivatives of the negative log-likelihood by each constant.
-    kind : {"model", "robust"}
+    kind : {"model", "robust", "dependent"}
     adjusted : ndarray of shape (n_constants,)
         Variance of each constant by the information over the one in the matrix; 1 if they are the same.
     determined : Determined, optional
         None if the sum of errors is not defined.
+    note : str
+        On rows that depend on one another.
     """
 
     matrix: Floats
@@ -108,9 +114,10 @@ class Covariance:
     freedoms: Floats
     undetermined: Mask
     information: Floats
-    kind: Literal["model", "robust"]
+    kind: str
     adjusted: Floats
     determined: Determined | None
+    note: str = ""
 
     @property
     def directions(self) -> Floats:
@@ -118,7 +125,7 @@ class Covariance:
         return np.zeros((0, len(self.matrix))) if self.determined is None else self.determined.directions
 
 
-def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Kind = "auto") -> Covariance:
+def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: str = "auto") -> Covariance:
     """The covariance of constants at their best values.
 
     Parameters
@@ -143,13 +150,19 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
         freedom = max(rows - rank, 0.0)
         dispersion = found.dispersion * freedom / rows
     independence = likelihood.rows.independence
-    dispersion *= independence
+    allowed = dependent(likelihood, constants, inverse, rank) if kind == "auto" and count and freedom > 0 else None
+    if allowed is not None:
+        kind, dispersion = "dependent", 1 / allowed.variance if allowed.variance > 0 else math.inf
+    else:
+        dispersion *= independence
     model = inverse * (2 / dispersion) if dispersion > 0 else 0 * inverse
     if kind == "auto":
         uneven = error.follows_from_moments and is_uneven(likelihood, constants, total)
         smooth = not error.follows_from_moments and not found.smoothed
         kind = "robust" if uneven or (smooth and math.isfinite(freedom)) else "model"
     matrix, freedoms = model, np.full(count, freedom)
+    if allowed is not None:
+        matrix, freedoms = allowed.matrix, np.minimum(allowed.freedom, freedoms)
     if kind == "robust" and freedom > 0 and count:
         matrix, own = found.sandwich(inverse)
         matrix, own = matrix / independence, own * independence
@@ -160,5 +173,7 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
     adjusted = np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0)
     if freedom == 0:
         matrix, undetermined = np.full((count, count), np.inf), np.ones(count, np.bool_)
-    information = dispersion / 2 * np.diagonal(found.hessian) if dispersion < math.inf else np.full(count, np.inf)
-    return Covariance(matrix, dispersion, freedom, freedoms, undetermined, information, kind, adjusted, known)
+    told = dispersion if allowed is None else dispersion * independence
+    information = told / 2 * np.diagonal(found.hessian) if dispersion < math.inf else np.full(count, np.inf)
+    note = "" if allowed is None else allowed.note
+    return Covariance(matrix, dispersion, freedom, freedoms, undetermined, information, kind, adjusted, known, note)

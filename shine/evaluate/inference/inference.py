@@ -17,6 +17,7 @@ from shine.evaluate.inference.constants import Form, Held
 from shine.evaluate.inference.covariance import Covariance, Kind, covariance
 from shine.evaluate.inference.likelihood import Likelihood, derivatives_of, row_error
 from shine.evaluate.inference.profiles import Optimum, fitted, profiled
+from shine.evaluate.inference.replicates import lack_of_fit
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.evaluate.losses.form import Loss, RowLoss
 from shine.evaluate.losses.reading import built_in_of, call_of
@@ -225,6 +226,9 @@ class Inference:
             notes.append("robust standard errors: they do not trust that the noise is as even as the weights say"
                          if self.basis.error.follows_from_moments else
                          "robust standard errors: the loss does not say how the errors are distributed")  # fmt: skip
+        if self.basis.error.follows_from_moments and found.kind != "dependent" and not self.is_exact:
+            notes.append(lack_of_fit(self.basis.rows, best.total, found.freedom))
+        notes = [note for note in (*notes, found.note) if note]
         return notes + rounded_notes(form.names, form.values, self.optimum.constants, found.matrix, found.undetermined)
 
 

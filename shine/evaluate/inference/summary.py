@@ -21,8 +21,8 @@ DIGITS_OF_ERRORS = 2
 MOST_DIGITS = 6
 """Significant digits of a constant whose standard error is not known."""
 
-CONDITIONS = "given: the form of the formula is right, these constants are all free, and rows are independent"
-"""Assumptions of intervals and bands."""
+CONDITIONS = "given: the form of the formula is right, these constants are all free"
+"""Assumptions of intervals and bands, beside independent rows."""
 
 LOSSES = {
     "squared": "squared errors",
@@ -102,7 +102,7 @@ class Summary:
         if known.names:
             lines += aligned([self.headings, *self.cells()])
             lines.append(f"intervals: {'profile likelihood' if self.method == 'profile' else 'by standard errors'}")
-            lines.append(CONDITIONS)
+            lines.append(CONDITIONS + ("" if known.kind == "dependent" else ", and rows are independent"))
         else:
             lines.append("no constants to be uncertain of")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])

@@ -29,8 +29,8 @@ class Uncertainty:
         Constants that the rows do not determine.
     directions : ndarray of shape (n_directions, n_constants)
         Changes of the constants that do not change the predictions on the rows.
-    kind : {"model", "robust"}
-        Whether the covariance trusts the weights of the rows.
+    kind : {"model", "robust", "dependent"}
+        Whether the covariance trusts the weights of the rows, and that they are independent.
     error : str
         Name of the error of a row: squared, absolute, ...
     rows, freedom : float

@@ -32,6 +32,7 @@ from shine.search.models.certainty import (
     Choice,
     choose,
     lengths_of,
+    shortest,
 )
 from shine.search.models.front import Front, pareto_front
 from shine.search.models.model import Model
@@ -135,14 +136,16 @@ class Finish:
         front = with_supported_digits(front, rows)
         front = front_in_user_units(front, self.task, self._enough(rows), self.settings.evolution.allows)
         if by_kept_rows is None:
-            choice = self._chosen(front, rows, self._further_nats(front, self.task.user_rows))
+            choice = self._chosen(front, rows, self._further_nats(front, self.task.user_rows), leaving=True)
         else:
             choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
         base = choice.reason
         noise = self._noise_of(rows)
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
-        choice = replace(choice, reason=choice.reason + self._directed(front, self.task.user_rows)[1] + left_out)
+        alike = "" if rows.serial is None else f"; {rows.serial.told(rows.n_rows)}"
+        notes = self._directed(front, self.task.user_rows)[1] + left_out + alike
+        choice = replace(choice, reason=choice.reason + notes)
         degree = self.loss.degree
         basis = basis_in_user_units(rows, self.task, self.loss, noise)
         if self.split.validation or self.rows_with_outliers is not None or self.all_rows is not None:
@@ -292,9 +295,24 @@ class Finish:
         fitness = self.settings.fitness
         return good_enough(rows, self.loss, self.settings.stop.loss, fitness.dtype)
 
-    def _chosen(self, front: Sequence[Model], rows: Dataset, further: Sequence[float] | None = None) -> Choice:
-        """The formula to recommend."""
-        return choose(front, self._enough(rows), description_length(rows, self.loss), further)
+    def _chosen(
+        self, front: Sequence[Model], rows: Dataset, further: Sequence[float] | None = None, leaving: bool = False
+    ) -> Choice:
+        """The formula to recommend, of those of the scaled data or (`leaving`) of the given ones.
+
+        Where errors follow one another, what is new in each is described, with the correlation that the formula leaves.
+        """
+        choice = choose(front, self._enough(rows), description_length(rows, self.loss), further)
+        exact = front[choice.index].loss <= self._enough(rows)
+        if exact or rows.serial is None or not self.loss.kind.follows_from_moments:
+            return choice
+        given = basis_in_user_units(rows, self.task, self.loss, self.noise).rows if leaving else rows
+        roots, judged = np.sqrt(rows.row_weights), []
+        for model in front:
+            errors = roots * (given.target - evaluate(model.tree, list(given.columns), np.float64, COMPILED))
+            judged.append(replace(model, loss=model.loss * rows.serial.shrinkage(errors)))
+        described = description_length(replace(rows, serial=None), self.loss)
+        return shortest(judged, described, further)
 
     def _check_not_empty(self, front: Sequence[Model]) -> None:
         if front:

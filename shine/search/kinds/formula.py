@@ -11,6 +11,7 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import AllRows, Dataset
+from shine.data.datasets.serial import Serial
 from shine.evaluate.losses import loss_for
 from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.losses.rows import data_for_loss, takes_noise
@@ -49,6 +50,7 @@ from shine.search.problem.preparation import (
     seeding_task,
 )
 from shine.search.problem.reference_losses import description_length, good_enough
+from shine.search.problem.serial_noise import with_serial_noise
 from shine.search.seeding import Guesses, SeedingSettings, Slices, guesses_in_slices
 from shine.search.seeding.effort import Deadline, Effort
 from shine.search.view import view_of
@@ -185,11 +187,15 @@ class FormulaProblem(OneFormula):
         rows = without_gross(task.dataset, loss)
         self._with_outliers = None if rows is task.dataset else read
         self._rows_in_memory = read.n_rows
-        self._split = Split.of(rows, fitness.validation, fitness.validation_fraction, settings.seed)
+        order = Serial.of(rows.n_rows, rows.groups)
+        ways = fitness.validation, fitness.validation_fraction, settings.seed
+        self._split = Split.of(replace(rows, serial=order), *ways)
         # A resumed search goes on with the model that it began with, however long the examination may take now.
         noise = fitness.noise if state is None else resumed_noise(state.noise, fitness.noise)
         self._examine_noise(replace(task, dataset=self._split.learned), noise)
         self.rows = self.task.dataset
+        found = self.rows.serial and replace(order, correlation=self.rows.serial.correlation)
+        self._split = replace(self._split, dataset=replace(rows, serial=found))
         self.enough = good_enough(self.rows, loss, settings.stop.loss, fitness.dtype)
         self.sample = self.rows.sampled(evolving.rows, rng)
         self.rules = constraint_compiler(settings.constraints, self.sample, self.island_threads)
@@ -215,7 +221,8 @@ class FormulaProblem(OneFormula):
 
     def _examine_noise(self, task: Task, model: str) -> None:
         """Note the task with the weights of its noise, and the model; the user may interrupt its choice."""
-        self.task, self._noise, self._interrupted = task, "absolute", False
+        self.task = replace(task, dataset=replace(task.dataset, serial=None))
+        self._noise, self._interrupted = "absolute", False
         if not takes_noise(self.loss):
             return
         # A generator of its own: the search is the same whether the noise was examined or not.
@@ -228,6 +235,7 @@ class FormulaProblem(OneFormula):
             rows, self._noise = with_noise(
                 task.dataset, model, self.loss, task.primitives, probing, self.threads, effort
             )
+            rows = with_serial_noise(rows)
         except KeyboardInterrupt:
             self._interrupted = True
         else:

@@ -230,6 +230,7 @@ class UncertainModel:
         sample_weight: ArrayLike | None = None,
         sigma: ArrayLike | None = None,
         *,
+        groups: ArrayLike | None = None,
         loss: LossSource = "mse",
         noise: str = "absolute",
     ) -> Self:
@@ -240,16 +241,20 @@ class UncertainModel:
         X : array-like or data frame of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
         sample_weight, sigma : array-like of shape (n_rows,), optional
+        groups : array-like of shape (n_rows,), optional
+            Label of each row's group: rows that depend on one another.
         loss : str or function
             The loss that its constants were fitted by.
-        noise : {"absolute", "relative", "log", "counts", "sigma"}
-            Growth of the noise.
+        noise : {"auto", "absolute", "relative", "log", "counts", "sigma"}
+            Growth of the noise; with "auto", none, or that of `sigma`, and correlation of the errors of rows that
+            follow one another, if they have any.
         """
         from shine.data.datasets.dataset import Dataset
 
         table = np.column_stack(self._columns(self.with_group_numbers(X)))
         features = self.tree.parameters
-        rows = Dataset.from_arrays(table, y, sample_weight=sample_weight, features=features, sigma=sigma)
+        options: Any = {"sample_weight": sample_weight, "sigma": sigma, "groups": groups}
+        rows = Dataset.from_arrays(table, y, features=features, **options)
         return self.with_rows(rows, loss, noise)
 
     def with_rows(self, rows: Dataset, loss: LossSource, noise: str) -> Self:
@@ -263,8 +268,9 @@ class UncertainModel:
         from shine.lang.forms.tape import functions_of
         from shine.lang.population import Population
         from shine.search.problem.noise import check_noise, with_model
+        from shine.search.problem.serial_noise import with_serial_noise
 
-        rows = rows.merged(np.inf)
+        rows = (with_serial_noise(rows) if noise == "auto" else rows).merged(np.inf)
         if noise != "sigma":
             check_noise(noise)
         if noise == "auto":

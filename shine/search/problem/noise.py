@@ -25,6 +25,7 @@ import numpy as np
 from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import Regression, log
 from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.evaluate.inference.replicates import FEWEST, of_replicates
 from shine.evaluate.losses.form import SQUARED, Loss, loss_of
 from shine.lang.forms.names import value_text
 
@@ -182,9 +183,6 @@ def one_sign(target: Floats) -> bool:
     return bool((target > 0).all() or (target < 0).all())
 
 
-FEWEST = 5
-"""Degrees of freedom below which an estimate says nothing: its interval would span a factor of six."""
-
 ROWS, CENTRES = 2000, 300
 """Most rows that are looked at, and those among them that are compared with their neighbours."""
 
@@ -233,7 +231,7 @@ class NoiseEstimate:
 def estimated_noise(dataset: Dataset, model: str) -> NoiseEstimate | None:
     """The estimate for a data set with the weights of a model; None if its rows do not tell."""
     rows = dataset.sampled(ROWS, np.random.default_rng(0))
-    loss, freedom = _of_replicates(rows)
+    loss, freedom, _ = of_replicates(rows)
     if freedom >= FEWEST:
         low, high = (loss * freedom / _quantile(freedom, side) for side in (NORMAL, -NORMAL))
         return NoiseEstimate(model, "replicates", loss, low, high)
@@ -247,7 +245,7 @@ def resolved_noise(dataset: Dataset) -> float:
     """The share of the target's variance that noise leaves, where the rows are dense enough to tell it; otherwise 0."""
     rows = dataset.sampled(ROWS, np.random.default_rng(0))
     variance = rows.target_square / rows.weight
-    loss, freedom = _of_replicates(rows)
+    loss, freedom, _ = of_replicates(rows)
     if freedom < FEWEST:
         loss, freedom, tails, near = _of_neighbours(rows)
         farther, _, _, far = _of_neighbours(rows, 2)
@@ -261,25 +259,6 @@ def _quantile(freedom: float, deviations: float) -> float:
     part = 2 / (9 * freedom)
     root = 1 - part + deviations * math.sqrt(part)
     return freedom * root * root * root
-
-
-@lru_cache(maxsize=2)  # The search asks for those of its rows, and its end once more.
-def _of_replicates(rows: Dataset) -> tuple[float, float]:
-    """Mean weighted square of the deviations of equal rows from their mean, and its degrees of freedom."""
-    # Whole sample weights are numbers of equal rows.
-    given = rows.sample_weights
-    counts = given if (given == np.floor(given)).all() else np.ones(rows.n_rows)
-    precisions = rows.row_weights / np.where(given > 0, given, 1.0)
-    numbers = np.unique(rows.columns.T, axis=0, return_inverse=True)[1].reshape(-1)
-    seen = np.bincount(numbers, weights=counts)
-    means = np.bincount(numbers, weights=counts * rows.target) / np.where(seen > 0, seen, 1.0)
-    squares = counts * precisions * (rows.target - means[numbers]) ** 2
-    # Each group loses one of its rows to its mean.
-    free = counts * precisions * (1 - 1 / np.maximum(seen, 1.0))[numbers]
-    freedom = float(stable_sum(np.maximum(seen - 1, 0.0)))
-    weight = float(stable_sum(free))
-    mean_precision = rows.weight / float(stable_sum(given))
-    return (float(stable_sum(squares)) / weight * mean_precision if weight > 0 else math.inf), freedom
 
 
 @lru_cache(maxsize=2)

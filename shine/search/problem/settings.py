@@ -38,7 +38,7 @@ class FitnessSettings:
     evidence: Annotated[float, Ge(8)] | None = None
     """Number of independent rows that the data are worth, if rows repeat one another: samples of a smooth function, of
     a network, or of a slow process. All statistics use it: the choice of the formula, its number of constants, their
-    uncertainty. By default, all rows are independent."""
+    uncertainty. By default, all rows are independent, unless the errors of successive ones correlate."""
     linear_scaling: bool = True
     """Judge `intercept + slope * formula` with the best slope and intercept, instead of the formula itself."""
     dtype: Dtype = "float64"
