@@ -83,7 +83,7 @@ def _searched(
             from shine.search.kinds.template.problem import TemplateProblem as kind  # slow to import
     problem = kind(dataset, translated(settings, dataset), observers, rng)
     if observers.visitor is not None:
-        observers.visitor.enter(problem.view())
+        observers.visitor.enter(replace(problem.view(), title=observers.title))
     outcome = renewal.evolve(
         problem.scoring, problem.interval, problem.start, problem.evolving, problem.stop, rng, problem.watched()
     )
@@ -97,12 +97,21 @@ Callback = Callable[["Progress"], object]
 
 @dataclass(frozen=True)
 class Several:
-    """Several callbacks as one: all are called, also those after one that ends the search."""
+    """Several callbacks as one: all are called, also those after one that ends the search.
+
+    Parameters
+    ----------
+    callbacks : tuple of Callback
+    told : callable, optional
+        What they get in place of the progress.
+    """
 
     callbacks: tuple[Callback, ...]
+    told: Callable[[Progress], Progress] | None = None
 
     def __call__(self, progress: Progress) -> bool:
         """Pass on the progress; True if any callback wants the search to end."""
+        progress = progress if self.told is None else self.told(progress)
         return True in [is_true(callback(progress)) for callback in self.callbacks]
 
     def begin(self, settings: SearchSettings) -> None:

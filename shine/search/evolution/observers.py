@@ -44,6 +44,10 @@ class Progress:
         Writes a formula of a front for people, given its position.
     refuted : int
         Formulas so far whose loss a second computation did not confirm; they count as worthless.
+    search : str
+        Which search of several; empty if there is one.
+    before : int
+        Generations of the searches before it, their first populations included.
     """
 
     generation: int
@@ -53,6 +57,13 @@ class Progress:
     scores: Scores
     write: Callable[[int], str] | None = None
     refuted: int = 0
+    search: str = ""
+    before: int = 0
+
+    @property
+    def number(self) -> int:
+        """Number of the generation among those of all searches."""
+        return self.before + self.generation
 
     @property
     def formula(self) -> str:
@@ -119,6 +130,8 @@ class SearchView:
         Seed of the search.
     fits : bool
         Whether values of formulas are predictions of the target, so that they can be compared.
+    title : str
+        Which search of several; empty if there is one.
     """
 
     dataset: Dataset
@@ -130,6 +143,7 @@ class SearchView:
     hint: str
     seed: int
     fits: bool = True
+    title: str = ""
 
 
 class Visitor(Protocol):
@@ -169,7 +183,7 @@ def is_true(answer: object) -> bool:
     return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
-def forget(state: State) -> None:
+def forget(state: object) -> None:
     """Save nothing."""
 
 
@@ -206,6 +220,8 @@ class Observers:
     began : float, optional
         When the run began, on that clock: reading the data is part of the user's seconds. By default now, or as long
         ago as the state says.
+    title : str
+        Which search of several; empty if there is one.
     """
 
     report: Callable[[Progress], object] = ignore
@@ -216,6 +232,7 @@ class Observers:
     pool: Pool | None = None
     clock: Callable[[], float] = time.monotonic
     began: float | None = None
+    title: str = ""
 
     @property
     def origin(self) -> float:

@@ -22,13 +22,13 @@ from shine.search.dynamics.joining import Candidate, best_first
 from shine.search.dynamics.kept_back import CLEARLY, MOST_CANDIDATES
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import LEAST_EVIDENCE
+from shine.search.dynamics.session import MotionState, Session
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import digits_of
-from shine.search.evolution.observers import NOBODY, Observers
+from shine.search.evolution.observers import NOBODY, Observers, forget
 from shine.search.models.model import Model
 from shine.search.models.result import USER, Result
 from shine.search.problem.settings import SearchSettings
-from shine.search.run import search
 
 SEARCHES, JUDGED = 0.75, 0.97
 """Shares of the seconds at which the searches end, and the fits of their formulas in the weak form."""
@@ -41,15 +41,21 @@ MOST_SYSTEMS = 60
 
 
 @np.errstate(all="ignore")
-def find_fields(field: Field, settings: DynamicsSettings, observers: Observers = NOBODY) -> DynamicsResult:
+def find_fields(
+    field: Field,
+    settings: DynamicsSettings,
+    observers: Observers = NOBODY,
+    state: MotionState | None = None,
+    save: Callable[[MotionState], object] = forget,
+) -> DynamicsResult:
     """Find the partial differential equations of some fields.
 
     Parameters
     ----------
     field : Field
     settings : DynamicsSettings
-    observers : Observers
-        They get the reports of the searches for single fields.
+    observers, state, save
+        See `shine.search.dynamics.session.Session`.
 
     Returns
     -------
@@ -61,7 +67,7 @@ def find_fields(field: Field, settings: DynamicsSettings, observers: Observers =
     UnsupportedSyntaxError, ValueError
         If a function or a setting is invalid.
     """
-    observers, order = observers.begun(), settings.derivatives
+    session, order = Session(observers, state, save), settings.derivatives
     with stage("smoothing the fields"):
         widths = likeliest_widths(field, order)
         smooth = mollified(field, widths, order)
@@ -70,19 +76,24 @@ def find_fields(field: Field, settings: DynamicsSettings, observers: Observers =
     independent = smooth.rates[0].size / math.prod([2.0 * widths[0], *(2.0 * widths[1] for _ in field.axes)])
     evidence = min(max(independent, LEAST_EVIDENCE), float(columns.shape[1]))
     results: list[Result] = []
-    for number, state in enumerate(field.states):
+    for number, name in enumerate(field.states):
         dataset = Dataset.from_arrays(columns.T, rates[number], features=features_of(field, order))
-        with stage(f"searching for {state}_t"):
-            own = _settings(settings, results, len(field.states), evidence, observers)
-            results.append(search(dataset, own, replace(observers, began=None, state=None)))
+        with stage(f"searching for {name}_t"):
+            own = _settings(settings, results, len(field.states), evidence, session)
+            results.append(session.search(f"{name}_t", dataset, own))
+    stopped_by = next((each.stopped_by for each in results if each.stopped_by in USER), results[-1].stopped_by)
     with stage("judging by the weak form"):
         seconds = settings.search.stop.seconds
-        until = math.inf if seconds is None else observers.origin + JUDGED * seconds
+        until = math.inf if seconds is None else session.origin + JUDGED * seconds
 
-        def late() -> bool:
-            return observers.clock() > until
+        def fitted() -> list[list[tuple[Candidate, WeakFit]]]:
+            return [_fitted(each, form, number, lambda: session.clock() > until) for number, each in enumerate(results)]
 
-        candidates = [_fitted(result, form, number, late) for number, result in enumerate(results)]
+        try:
+            candidates = fitted()
+        except KeyboardInterrupt:
+            until, stopped_by = -math.inf, "interrupted"
+            candidates = fitted()
         chosen = [_confirmed(own, form, number) for number, own in enumerate(candidates)]
         joined = list(islice(best_first([[each[0] for each in own] for own in candidates]), MOST_SYSTEMS))
         fits = {id(candidate): fit for own in candidates for candidate, fit in own}
@@ -98,13 +109,12 @@ def find_fields(field: Field, settings: DynamicsSettings, observers: Observers =
     others = [each.nats for each in models.values() if each is not system]
     parts = ["the only system" if not others else _reason(system.nats, min(others))]
     parts.append(f"the error of the weak form on the last quarter of the times, kept back, is {share}")
-    by_user = [result.stopped_by for result in results if result.stopped_by in USER]
     return DynamicsResult(
         front=replace(front, reason="; ".join(parts)),
         equations={state: result.front for state, result in zip(field.states, results, strict=True)},
-        seconds=observers.clock() - observers.origin,
+        seconds=session.seconds,
         seed=settings.search.seed,
-        stopped_by=(by_user or [results[-1].stopped_by])[0],
+        stopped_by=stopped_by,
         systems=len(models),
         judged="judged by the weak form",
     )
@@ -122,12 +132,12 @@ def _settings(
     done: Sequence[Result],
     fields: int,
     evidence: float,
-    observers: Observers,
+    session: Session,
 ) -> SearchSettings:
     """The settings of the next search: an even share of the time that is left."""
     search, stop = settings.search, settings.search.stop
     if stop.seconds is not None:
-        left = observers.origin + SEARCHES * stop.seconds - observers.clock()
+        left = session.origin + SEARCHES * stop.seconds - session.clock()
         stop = replace(stop, seconds=max(left / (fields - len(done)), 1e-3))
     if any(result.stopped_by in USER for result in done):
         stop = replace(stop, generations=0, seconds=1e-3)
