@@ -27,13 +27,13 @@ def opened(folder: Path) -> Run:
     A `click.UsageError` if the folder holds no run or no result, or a damaged one.
     """
     from shine.base.errors import ShineError
-    from shine.faces.runs import open_run
+    from shine.faces.runs import Run, open_run
 
     folder = run_folder(folder)
     folder = folder.parent if folder.name == "result.json" and not folder.is_dir() else folder
     check_folder(folder)
     try:
-        run = open_run(folder)
+        run = Run(open_run(folder).folder)  # of one target: with equations of motion it says what takes them
         if not (folder / "result.json").exists():
             raise click.UsageError(f"{folder}: has no result yet; finish it with 'shine resume {folder}'")
         _ = run.result

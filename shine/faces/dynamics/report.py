@@ -39,6 +39,21 @@ def dynamics_html(
 ) -> str:
     """The result of a search for equations of motion as a page to show to others that loads nothing from the network.
 
+    See `report_parts` for the parameters.
+    """
+    parts = report_parts(front, readings, title, settings, precision)
+    return html_page(title, element("main", *parts), own_text("script.js"))
+
+
+def report_parts(
+    front: SystemFront,
+    readings: Trajectories | Field,
+    title: str,
+    settings: Mapping[str, Any] | None = None,
+    precision: Precision = None,
+) -> list[Content]:
+    """The parts of the page.
+
     Parameters
     ----------
     front : SystemFront
@@ -66,7 +81,7 @@ def dynamics_html(
             section("Phase portrait", grid(portrait)),
             section("Conserved", element("ul", [element("li", str(each)) for each in kept]) if kept else None),
         ]
-    parts = [
+    return [
         element("header", element("h1", title), element("p", f"Equations of motion: {best.figures}")),
         element("section", equations_element(best, precision), element("p", front.reason)),
         *drawn,
@@ -74,7 +89,6 @@ def dynamics_html(
         section("Systems", _systems(front, precision)),
         section("Settings", _settings(settings or {})),
     ]
-    return html_page(title, element("main", *parts), own_text("script.js"))
 
 
 def _systems(front: SystemFront, precision: Precision) -> Element:

@@ -17,7 +17,7 @@ import numpy as np
 from shine.base.errors import ShineError
 from shine.base.lazy import cached_property
 from shine.base.stages import Stages, Text, listening
-from shine.faces.live.parts import PARTS, Board, Painter, Picture, final_parts
+from shine.faces.live.parts import PARTS, Board, Painter, Picture, Searched, final_parts
 from shine.faces.live.server import Server
 from shine.faces.live.watch import Controls, Watch
 from shine.formats.page.markup import Content, Element, element, render
@@ -52,7 +52,8 @@ class Live:
         self._title, self._painter = title, Painter(title, target)
         self._watch: Watch | None = None
         self._stages = Stages()
-        self._searched: list[tuple[Watch, ResultLike]] = []
+        self._searched: list[Searched] = []
+        self._report: Sequence[Content] | None = None
         self._settings: Mapping[str, Any] | None = None
         self._stack = ExitStack()
 
@@ -93,8 +94,20 @@ class Live:
             See `shine.report.report_html`.
         """
         assert self._watch is not None
-        self._searched.append((self._watch, result))
+        self._searched.append((self._watch.moment(), result))
         self._settings = settings
+
+    def __call__(self, progress: object) -> None:
+        """Nothing: as a callback of a run of several searches, the page is told of the end of each."""
+
+    def end(self, result: ResultLike | None) -> None:
+        """A search of a run of several has ended."""
+        if result is not None:
+            self.ended(result)
+
+    def reports(self, parts: Sequence[Content]) -> None:
+        """The page ends with these parts, in place of the report of the last search."""
+        self._report = parts
 
     def show_in_browser(self) -> bool:
         """Open the page in the user's browser; return whether there is one."""
@@ -189,6 +202,8 @@ class Live:
 
     @cached_property
     def _final_parts(self) -> dict[str, Content]:
+        if self._report is not None:
+            return {"top": list(self._report)}
         with np.errstate(all="ignore"):
             return final_parts(self._painter, self._searched, self._settings)
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, JsonValue, ValidationError
@@ -27,6 +27,9 @@ from shine.lang.forms.names import cut
 from shine.search.evolution.complexity import normalized_weights
 from shine.search.models.model import Model
 from shine.search.models.result import Result
+
+if TYPE_CHECKING:
+    from shine.search.dynamics.result import DynamicsResult
 
 LEVEL = 0.95
 """Level of the intervals."""
@@ -270,7 +273,7 @@ def write_result(folder: Path, result: Result, target: str = "y", primitives: Se
     write_text(folder / "front.csv", front_csv(result))
 
 
-def result_json(record: ResultRecord) -> str:
+def result_json(record: BaseModel) -> str:
     """The text of result.json."""
     return json.dumps(record.model_dump(mode="json"), indent=2, allow_nan=False) + "\n"
 
@@ -383,7 +386,7 @@ def _groups_record(model: Model) -> GroupsRecord | None:
     return GroupsRecord(column=law.groups.column, values=law.groups.values, labels=law.groups.labels)
 
 
-def front_csv(result: Result) -> str:
+def front_csv(result: Result | DynamicsResult) -> str:
     """The front as a table, the chosen formula marked."""
     text = io.StringIO()
     writer = csv.DictWriter(text, ["complexity", "loss", "r2", "expression", "best"], lineterminator="\n")

@@ -64,15 +64,13 @@ def resume(
     """
     from shine.base.stages import stage
     from shine.faces.cli.progress import display_for
-    from shine.faces.config import is_dynamics, read_config
+    from shine.faces.config import read_config
     from shine.faces.runs import open_run, resume_job
 
     overrides += tuple(parallel_overrides(workers, dask, slurm))
     printed, page, interruption = printed_by(quiet, as_json), live_page(live, show), interruption_of(context)
     folder = run_folder(folder)
     check_folder(folder)
-    if (folder / "config.yaml").is_file() and is_dynamics(folder / "config.yaml"):
-        raise click.UsageError(f"{folder}: searches for equations of motion are not resumed; start it again")
     try:
         with display_for(printed, f"reading {folder}") as display:
             run = open_run(folder)

@@ -1,12 +1,9 @@
-"""A run of dynamics in a folder: its configuration and result.json, written and read back."""
+"""A run of dynamics: its search, and its result.json, written and read back."""
 
 from __future__ import annotations
 
-import json
 import math
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -14,22 +11,22 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from shine.base.errors import ExportError, UnsupportedSyntaxError
-from shine.base.lazy import cached_property
+from shine.base.typing import AnyArray
 from shine.data.fields import AXES, Field
-from shine.faces.config import Config, DynamicsJob, config_values, dump_config, read_config
-from shine.faces.runs.files import check_empty, read_file, write_text
-from shine.faces.runs.jobs import only_writer
-from shine.faces.runs.records import Versions, versions
+from shine.faces.config import Config, DynamicsJob, config_values
+from shine.faces.runs.files import read_file
+from shine.faces.runs.records import PutInRecord, Versions, versions
 from shine.lang.forms.names import cut
 from shine.lang.parse import parse
 from shine.lang.vocabulary import primitive_table
-from shine.search.dynamics.known_parts import for_people
 from shine.search.models.model import Model
+from shine.search.templates.template import read_unknowns
 
 if TYPE_CHECKING:
     from shine.search.dynamics.result import DynamicsResult, SystemFront
+    from shine.search.dynamics.session import MotionState
     from shine.search.dynamics.system import SystemModel
-    from shine.search.evolution.observers import Progress
+    from shine.search.evolution.observers import Observers
 
 SCHEMA_VERSION: Final = 1
 """Version of result.json of dynamics; it rises if readers of the old version would misread the new one."""
@@ -143,82 +140,72 @@ class DynamicsRecord(_Record):
     """End of the search."""
     systems: int
     """Number of systems that were fitted to the trajectories."""
+    put_in: tuple[PutInRecord, ...] = ()
+    """Formulas put in on the live page; the seed repeats a run only without them."""
+    data: str | None = None
+    """SHA-256 of the names and numbers of the readings; null for a search without a run."""
     settings: dict[str, Any]
     """The configuration, with every default."""
     versions: Versions
     """Versions of the software."""
 
 
-@dataclass(frozen=True, eq=False)
-class DynamicsRun:
-    """A finished run of dynamics, read back from its folder."""
+def front_of_record(record: DynamicsRecord, folder: Path) -> SystemFront:
+    """The systems of a run; they have the values of those of the search to the last bit.
 
-    folder: Path
-    record: DynamicsRecord
+    An `ExportError` if a formula cannot be read.
+    """
+    from shine.search.dynamics.result import SystemFront
 
-    @cached_property
-    def config(self) -> Config:
-        """The configuration of the run; a `ConfigError` if it is missing or damaged."""
-        return read_config(self.folder / "config.yaml")
+    if record.best not in record.front:
+        raise ExportError(f"{folder / 'result.json'}: the chosen system is not one of the front")
+    best = record.front.index(record.best)
+    return SystemFront(tuple(_system(each, record, folder) for each in record.front), best, record.reason)
 
-    @cached_property
-    def front(self) -> SystemFront:
-        """The systems; they have the values of those of the search to the last bit.
 
-        An `ExportError` if a formula in result.json cannot be read.
-        """
-        from shine.search.dynamics.result import SystemFront
+def _system(found: SystemRecord, record: DynamicsRecord, folder: Path) -> SystemModel:
+    from shine.search.dynamics.fields.model import FieldModel
+    from shine.search.dynamics.fields.mollifying import feature_names
+    from shine.search.dynamics.system import SystemModel
 
-        record = self.record
-        if record.best not in record.front:
-            raise ExportError(f"{self.folder / 'result.json'}: the chosen system is not one of the front")
-        best = record.front.index(record.best)
-        return SystemFront(tuple(self._system(each) for each in record.front), best, record.reason)
-
-    def _system(self, found: SystemRecord) -> SystemModel:
-        from shine.search.dynamics.fields.model import FieldModel
-        from shine.search.dynamics.fields.mollifying import feature_names
-        from shine.search.dynamics.system import SystemModel
-
-        record = self.record
-        features = [*record.states, *record.controls, *([] if record.time is None else [record.time])]
-        kind: Any = SystemModel
-        others: dict[str, Any] = {}
-        if record.steps:
-            kind, others = FieldModel, {name: getattr(record, name) for name in OF_FIELDS}
-            features = feature_names(record.states, AXES[: len(record.steps) - 1], record.derivatives)
-        table = primitive_table(record.primitives)[0]
-        equations = []
-        for each in found.equations:
-            try:
-                tree = parse(each.expression, features, table)
-            except UnsupportedSyntaxError as error:
-                raise ExportError(f"{self.folder / 'result.json'}: {cut(error)}") from None
-            loss, r2 = _number(each.loss, math.inf), _number(each.r2, math.nan)
-            equations.append(Model(tree, loss, r2, record.weights, digits=each.digits))
-        model: SystemModel = kind(
-            tuple(equations),
-            record.states,
-            record.controls,
-            record.time,
-            losses=_array(found.losses, math.inf),
-            variances=_array(found.variances, math.inf),
-            starts=np.array([_array(start) for start in found.starts]).reshape(-1, len(record.states)),
-            noise=_array(found.noise),
-            covariance=None if found.covariance is None else _matrix(found.covariance),
-            nats=_number(found.nats, math.inf),
-            restarts=found.restarts,
-            stiff=found.stiff,
-            headings=record.headings,
-            is_map=record.is_map,
-            step=record.step,
-            lags=record.lags,
-            order=record.order,
-            hidden=record.hidden,
-            runs=record.runs,
-            **others,
-        )
-        return model
+    features = [*record.states, *record.controls, *([] if record.time is None else [record.time])]
+    kind: Any = SystemModel
+    others: dict[str, Any] = {}
+    if record.steps:
+        kind, others = FieldModel, {name: getattr(record, name) for name in OF_FIELDS}
+        features = feature_names(record.states, AXES[: len(record.steps) - 1], record.derivatives)
+    table = primitive_table(record.primitives)[0]
+    equations = []
+    for each in found.equations:
+        try:
+            tree = parse(each.expression, features, table)
+        except UnsupportedSyntaxError as error:
+            raise ExportError(f"{folder / 'result.json'}: {cut(error)}") from None
+        loss, r2 = _number(each.loss, math.inf), _number(each.r2, math.nan)
+        equations.append(Model(tree, loss, r2, record.weights, digits=each.digits))
+    model: SystemModel = kind(
+        tuple(equations),
+        record.states,
+        record.controls,
+        record.time,
+        losses=_array(found.losses, math.inf),
+        variances=_array(found.variances, math.inf),
+        starts=np.array([_array(start) for start in found.starts]).reshape(-1, len(record.states)),
+        noise=_array(found.noise),
+        covariance=None if found.covariance is None else _matrix(found.covariance),
+        nats=_number(found.nats, math.inf),
+        restarts=found.restarts,
+        stiff=found.stiff,
+        headings=record.headings,
+        is_map=record.is_map,
+        step=record.step,
+        lags=record.lags,
+        order=record.order,
+        hidden=record.hidden,
+        runs=record.runs,
+        **others,
+    )
+    return model
 
 
 def _number(value: float | None, missing: float) -> float:
@@ -238,70 +225,49 @@ def _finite(values: Any) -> tuple[float | None, ...]:
     return tuple(value if math.isfinite(value) else None for value in np.asarray(values).tolist())
 
 
-def run_dynamics(
-    job: DynamicsJob,
-    folder: Path,
-    report: Callable[[Progress], object] | None = None,
-    *,
-    began: float | None = None,
+def found_motion(
+    job: DynamicsJob, observers: Observers, state: MotionState | None, save: Callable[[MotionState], object]
 ) -> DynamicsResult:
-    """Search for equations of motion, and keep the configuration and the result in a folder.
-
-    Parameters
-    ----------
-    job : DynamicsJob
-    folder : Path
-        An existing, empty folder.
-    report : callable, optional
-        Receives the progress of the searches for single rates; it ends them by returning True.
-    began : float, optional
-        When the user's call began, on `time.monotonic`. By default now.
-
-    Raises
-    ------
-    ExportError
-        If the folder is not empty, or cannot be written to.
-    """
+    """Search for equations of motion (see `shine.search.dynamics.session.Session` for the other parameters)."""
     # Slow to import, and reading a result does not need it.
-    from shine.search.dynamics.run import find_dynamics
+    from shine.search.dynamics import run
+    from shine.search.dynamics.fields import run as fields
     from shine.search.dynamics.settings import DynamicsSettings
-    from shine.search.evolution.observers import Observers, ignore
 
-    assert job.config.dynamics is not None
-    began = time.monotonic() if began is None else began
-    with only_writer(folder):
-        check_empty(folder)
-        write_text(folder / "config.yaml", dump_config(job.config))
-        asked = job.config.dynamics
-        form = asked.autonomous, asked.kind, asked.lags, asked.order, asked.known if asked.template else ""
-        settings = DynamicsSettings(
-            job.config.search, *form, asked.conserve, asked.units, asked.derivatives, str(asked.hidden)
-        )
-        observers = Observers(ignore if report is None else report, began=began)
-        if isinstance(job.trajectories, Field):
-            from shine.search.dynamics.fields.run import find_fields
-
-            result = find_fields(job.trajectories, settings, observers)
-        else:
-            result = find_dynamics(job.trajectories, settings, observers)
-        record = dynamics_record(result, job)
-        write_text(folder / "result.json", f"{json.dumps(record.model_dump(mode='json'), indent=2)}\n")
-    return result
+    asked = job.config.dynamics
+    assert asked is not None
+    form = asked.autonomous, asked.kind, asked.lags, asked.order, asked.known if asked.template else ""
+    settings = DynamicsSettings(
+        job.config.search, *form, asked.conserve, asked.units, asked.derivatives, str(asked.hidden)
+    )
+    if isinstance(job.trajectories, Field):
+        return fields.find_fields(job.trajectories, settings, observers, state, save)
+    return run.find_dynamics(job.trajectories, settings, observers, state, save)
 
 
-def dynamics_record(result: DynamicsResult, job: DynamicsJob) -> DynamicsRecord:
-    """The contents of result.json."""
+def motion_state(config: Config, header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> MotionState:
+    """The state in a checkpoint; a `ValueError` if it is none."""
+    from shine.search.dynamics.session import MotionState
+
+    unknowns = {} if config.dynamics is None else read_unknowns(config.dynamics.known.get("unknown")) or {}
+    own = [primitive for unknown in unknowns.values() for primitive in unknown.primitives or ()]
+    return MotionState.from_arrays(header, arrays, primitive_table([*config.primitive_texts, *own])[0])
+
+
+def dynamics_record(
+    result: DynamicsResult, config: Config, put_in: Sequence[PutInRecord] = (), data: str | None = None
+) -> DynamicsRecord:
+    """The contents of result.json; `data` is the hash of the readings."""
     best = result.chosen
-    headings = job.trajectories.states if isinstance(job.trajectories, Field) else job.trajectories.headings
     return DynamicsRecord(
         schema_version=SCHEMA_VERSION,
         kind="dynamics",
         best=_system_record(best),
         front=tuple(_system_record(model) for model in result.front),
         reason=result.front.reason,
-        target=", ".join(headings),
+        target=", ".join(best.headings),
         states=best.states,
-        headings=headings,
+        headings=best.headings,
         controls=best.controls,
         time=best.time,
         is_map=best.is_map,
@@ -311,13 +277,15 @@ def dynamics_record(result: DynamicsResult, job: DynamicsJob) -> DynamicsRecord:
         hidden=best.hidden,
         runs=best.runs,
         **({name: getattr(best, name) for name in OF_FIELDS} if best.is_field else {}),
-        primitives=job.config.primitive_texts,
+        primitives=config.primitive_texts,
         weights=dict(best.equations[0].weights),
         seconds=result.seconds,
         seed=result.seed,
         stopped_by=result.stopped_by,
         systems=result.systems,
-        settings=config_values(job.config),
+        put_in=tuple(put_in),
+        data=data,
+        settings=config_values(config),
         versions=versions(),
     )
 
@@ -333,10 +301,8 @@ def _system_record(model: SystemModel) -> SystemRecord:
         )
         for each in model.equations
     )
-    trees = [model.trees[place] for place in model.sought]
-    texts = [for_people(each).readable if each.assignments else str(each) for each in trees]
     return SystemRecord(
-        expression="; ".join(f"{left} = {text}" for left, text in zip(model.lefts, texts, strict=True)),
+        expression=model.expression,
         complexity=model.complexity,
         loss=_finite([model.error])[0],
         r2=_finite([model.r2])[0],
@@ -352,21 +318,16 @@ def _system_record(model: SystemModel) -> SystemRecord:
     )
 
 
-def open_dynamics(folder: Path) -> DynamicsRun | None:
-    """The finished run of dynamics in a folder; None if it holds none.
-
-    An `ExportError` if its result.json is damaged.
-    """
+def is_motion(folder: Path) -> bool:
+    """Whether a folder has the result of a run of dynamics."""
     path = folder / "result.json"
-    if not path.is_file():
-        return None
+    return path.is_file() and b'"kind": "dynamics"' in read_file(path)[:100]
+
+
+def read_motion(folder: Path) -> DynamicsRecord:
+    """The contents of result.json of a run of dynamics; an `ExportError` if it is damaged."""
+    path = folder / "result.json"
     try:
-        values = json.loads(read_file(path))
-    except (ValueError, RecursionError):
-        return None  # other readers say what is wrong
-    if not isinstance(values, dict) or values.get("kind") != "dynamics":
-        return None
-    try:
-        return DynamicsRun(folder, DynamicsRecord.model_validate_json(json.dumps(values), strict=True))
+        return DynamicsRecord.model_validate_json(read_file(path), strict=True)
     except ValidationError as error:
         raise ExportError(f"{path}: is damaged: {cut(error.errors()[0]['msg'])}") from None
