@@ -83,7 +83,7 @@ def _searched(
             from shine.search.kinds.template.problem import TemplateProblem as kind  # slow to import
     problem = kind(dataset, translated(settings, dataset), observers, rng)
     if observers.visitor is not None:
-        observers.visitor.enter(replace(problem.view(), title=observers.title))
+        observers.visitor.enter(problem.view())
     outcome = renewal.evolve(
         problem.scoring, problem.interval, problem.start, problem.evolving, problem.stop, rng, problem.watched()
     )
@@ -97,17 +97,11 @@ Callback = Callable[["Progress"], object]
 
 @dataclass(frozen=True)
 class Several:
-    """Several callbacks as one: all are called, also those after one that ends the search.
-
-    Parameters
-    ----------
-    callbacks : tuple of Callback
-    told : callable, optional
-        What they get in place of the progress.
-    """
+    """Several callbacks as one: all are called, also those after one that ends the search."""
 
     callbacks: tuple[Callback, ...]
     told: Callable[[Progress], Progress] | None = None
+    """What they get in place of the progress."""
 
     def __call__(self, progress: Progress) -> bool:
         """Pass on the progress; True if any callback wants the search to end."""

@@ -2,6 +2,7 @@
 
 from shine.faces.config.models import Config, DataSettings, DynamicsSection, GraphGuess, LlvmFunction
 from shine.faces.config.reading import (
+    AnyJob,
     DynamicsJob,
     Job,
     config_values,
@@ -17,6 +18,7 @@ from shine.faces.config.reading import (
 from shine.search.problem.settings import FitnessSettings
 
 __all__ = [
+    "AnyJob",
     "Config",
     "DataSettings",
     "DynamicsJob",

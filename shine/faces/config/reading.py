@@ -108,7 +108,11 @@ class DynamicsJob:
     trajectories: Trajectories | Field
 
 
-def read_any_job(path: str | Path, overrides: Sequence[str] = ()) -> Job | DynamicsJob:
+AnyJob = Job | DynamicsJob
+"""What `shine evolve` runs."""
+
+
+def read_any_job(path: str | Path, overrides: Sequence[str] = ()) -> AnyJob:
     """Read and validate a configuration of either kind and the data it names (see `read_job`)."""
     return (read_dynamics if is_dynamics(path, overrides) else read_job)(path, overrides)
 

@@ -14,7 +14,6 @@ from shine.faces.dynamics.fitted import equations_element
 from shine.formats.page.charts.frame import Chart, Figure, dots, line
 from shine.formats.page.charts.scales import linear
 from shine.formats.page.markup import Content, Element, element
-from shine.formats.page.page import html_page, own_text
 from shine.formats.page.sections import grid, section, setting_text, table
 from shine.lang.forms.rounding import Precision
 from shine.search.dynamics.conserved import conserved_quantities
@@ -30,21 +29,6 @@ MOST_RUNS = 12
 """Most runs that are drawn."""
 
 
-def dynamics_html(
-    front: SystemFront,
-    readings: Trajectories | Field,
-    title: str,
-    settings: Mapping[str, Any] | None = None,
-    precision: Precision = None,
-) -> str:
-    """The result of a search for equations of motion as a page to show to others that loads nothing from the network.
-
-    See `report_parts` for the parameters.
-    """
-    parts = report_parts(front, readings, title, settings, precision)
-    return html_page(title, element("main", *parts), own_text("script.js"))
-
-
 def report_parts(
     front: SystemFront,
     readings: Trajectories | Field,
@@ -52,7 +36,7 @@ def report_parts(
     settings: Mapping[str, Any] | None = None,
     precision: Precision = None,
 ) -> list[Content]:
-    """The parts of the page.
+    """The result of a search for equations of motion as the parts of a page.
 
     Parameters
     ----------

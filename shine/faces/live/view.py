@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from shine.faces.live.watch import Controls, Watch
 from shine.formats.page.markup import Content, Element, element, render
 from shine.formats.page.page import html_page, own_text
 from shine.formats.page.subject import ResultLike, count, number
+
+if TYPE_CHECKING:
+    from shine.search.evolution.observers import Progress
 
 SCRIPT = Path(__file__).parent / "live.js"
 
@@ -97,11 +100,13 @@ class Live:
         self._searched.append((self._watch.moment(), result))
         self._settings = settings
 
-    def __call__(self, progress: object) -> None:
-        """Nothing: as a callback of a run of several searches, the page is told of the end of each."""
+    def __call__(self, progress: Progress) -> None:
+        """As a callback of a run of several searches, the page learns their names and their ends."""
+        assert self._watch is not None
+        self._watch.title = progress.search
 
     def end(self, result: ResultLike | None) -> None:
-        """A search of a run of several has ended."""
+        """A search of several has ended."""
         if result is not None:
             self.ended(result)
 

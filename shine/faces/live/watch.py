@@ -147,7 +147,7 @@ class Watch:
             if self._place is not None:
                 self._state, self._history, self._put_in = None, [], []
                 self._before = self._forwarded = self._joined = self._told = 0
-            self._place, self.title = place, place.title or self.title
+            self._place = place
         self._controls.changed(False)
 
     def arrivals(self) -> Population | None:

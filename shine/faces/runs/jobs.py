@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from shine.base.errors import ConfigError, ExportError
+from shine.base.files import remove_leftovers
 from shine.base.parallel import opened
 from shine.data.datasets.preparation import Preparation
-from shine.faces.config import Config, DynamicsJob, Job, config_values, dump_config, read_any_job, with_formulas
-from shine.faces.runs.files import check_empty, write_text
+from shine.faces.config import AnyJob, Config, DynamicsJob, Job, config_values, dump_config, read_any_job, with_formulas
+from shine.faces.runs.files import check_empty, unwritable, write_text
 from shine.faces.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning, formulas_put_in
 from shine.faces.runs.motion import DynamicsRecord, dynamics_record, found_motion
 from shine.faces.runs.opening import Run, open_run
@@ -30,14 +33,8 @@ if TYPE_CHECKING:
     from shine.search.evolution.observers import Observers, Progress, Visitor
     from shine.search.evolution.run_state import State
 
-
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-
-from shine.base.files import remove_leftovers
-from shine.faces.runs.files import unwritable
+    AnyResult = Result | DynamicsResult
+    AnyState = State | MotionState
 
 Report = Callable[["Progress"], object]
 """Receives the progress of each generation, and ends the run by returning True."""
@@ -47,7 +44,7 @@ LIMITS = ("loss", "generations", "seconds", "stagnation")
 
 
 def run_job(
-    job: Job | DynamicsJob,
+    job: AnyJob,
     folder: str | Path,
     report: Report | None = None,
     *,
@@ -55,7 +52,7 @@ def run_job(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     visitor: Visitor | None = None,
     began: float | None = None,
-) -> Result | DynamicsResult:
+) -> AnyResult:
     """Search, and keep the configuration, the log, checkpoints and the result in a folder.
 
     Parameters
@@ -110,7 +107,7 @@ def resume_job(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     visitor: Visitor | None = None,
     began: float | None = None,
-) -> Result | DynamicsResult:
+) -> AnyResult:
     """Go on with the run in a folder from its last checkpoint.
 
     The front is the same, to the last bit, as without the interruption. A run without a checkpoint begins anew. A run
@@ -178,16 +175,16 @@ def _front(folder: Path) -> tuple[Model, ...]:
 
 
 def _run(
-    job: Job | DynamicsJob,
+    job: AnyJob,
     folder: Path,
-    state: State | MotionState | None,
+    state: AnyState | None,
     report: Report | None,
     tell: Callable[[Notice], None],
     checkpoint_seconds: float,
     visitor: Visitor | None,
     began: float | None,
     earlier: Sequence[Model] = (),
-) -> Result | DynamicsResult:
+) -> AnyResult:
     # Slow to import, and reading a result does not need it.
     from shine.search.evolution.observers import Observers
     from shine.search.evolution.run_state import StrangeStateError
@@ -205,8 +202,8 @@ def _run(
     put_in = formulas_put_in(keeper.log.path) if state else []
 
     def note(progress: Progress) -> None:
-        formulas = visitor.joined() if visitor is not None else ()
-        put_in.extend(PutInRecord(generation=progress.number, formula=formula) for formula in formulas)
+        formulas, number = visitor.joined() if visitor is not None else (), progress.before + progress.generation
+        put_in.extend(PutInRecord(generation=number, formula=formula) for formula in formulas)
         keeper.note(progress, formulas)
 
     try:
@@ -231,8 +228,8 @@ def _run(
 
 
 def _found(
-    job: Job | DynamicsJob, observers: Observers, state: Any, save: Callable[[Any], None], earlier: Sequence[Model]
-) -> Result | DynamicsResult:
+    job: AnyJob, observers: Observers, state: Any, save: Callable[[Any], None], earlier: Sequence[Model]
+) -> AnyResult:
     """What the search finds that a job asks for, from a state of its kind."""
     if isinstance(job, DynamicsJob):
         return found_motion(job, observers, state, save)
@@ -243,14 +240,10 @@ def _found(
 
 
 def _keep_result(
-    keeper: Keeper,
-    folder: Path,
-    result: Result | DynamicsResult,
-    job: Job | DynamicsJob,
-    put_in: Sequence[PutInRecord],
-    until: float,
+    keeper: Keeper, folder: Path, result: AnyResult, job: AnyJob, put_in: Sequence[PutInRecord], until: float
 ) -> None:
-    record = record_of(result, job.config, getattr(job, "preparation", None), put_in, keeper.description["data"], until)
+    data, preparation = keeper.description["data"], job.preparation if isinstance(job, Job) else None
+    record = record_of(result, job.config, put_in, data, preparation, until)
     keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
     keeper.finish()
     # Last, because result.json marks a run as finished: a run that is killed before can go on and write the rest.
@@ -258,11 +251,11 @@ def _keep_result(
 
 
 def record_of(
-    result: Result | DynamicsResult,
+    result: AnyResult,
     config: Config,
-    preparation: Preparation | None = None,
     put_in: Sequence[PutInRecord] = (),
     data: str | None = None,
+    preparation: Preparation | None = None,
     until: float = math.inf,
 ) -> ResultRecord | DynamicsRecord:
     """The contents of result.json (see `result_record`)."""

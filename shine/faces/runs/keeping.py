@@ -156,7 +156,7 @@ class Keeper:
             Formulas that a person has put into the search.
         """
         loss = progress.best_loss if len(progress.front) else None
-        if self.log.thinning.takes(progress.number, loss) or put_in:
+        if self.log.thinning.takes(progress.before + progress.generation, loss) or put_in:
             self._unlogged = None
             self._add(progress_record(progress, put_in))
         else:
@@ -215,7 +215,7 @@ def progress_record(progress: Progress, put_in: Sequence[str] = ()) -> dict[str,
     """One line of log.jsonl, with the best individual so far before linear scaling, and the formulas put in."""
     best = progress.front.tree(len(progress.front) - 1) if len(progress.front) else None
     return {
-        "generation": progress.number,
+        "generation": progress.before + progress.generation,
         **({"search": progress.search} if progress.search else {}),
         "evaluations": progress.evaluations,
         "seconds": round(progress.seconds, 6),

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
+from pydantic import FiniteFloat, ValidationError
 
 from shine.base.errors import ExportError, UnsupportedSyntaxError
 from shine.base.typing import AnyArray
 from shine.data.fields import AXES, Field
 from shine.faces.config import Config, DynamicsJob, config_values
 from shine.faces.runs.files import read_file
-from shine.faces.runs.records import PutInRecord, Versions, versions
+from shine.faces.runs.records import PutInRecord, Record, Versions, versions
 from shine.lang.forms.names import cut
 from shine.lang.parse import parse
 from shine.lang.vocabulary import primitive_table
@@ -35,11 +35,7 @@ OF_FIELDS = "steps", "derivatives", "periodic", "widths"
 """Keys of result.json, and attributes of systems, that only fields have."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class EquationRecord(_Record):
+class EquationRecord(Record):
     """The rate of one state."""
 
     expression: str
@@ -54,7 +50,7 @@ class EquationRecord(_Record):
     """Significant digits of its constants that the data support; null if not known."""
 
 
-class SystemRecord(_Record):
+class SystemRecord(Record):
     """One system of the front."""
 
     expression: str
@@ -85,7 +81,7 @@ class SystemRecord(_Record):
     """Length of the description of the readings, less that by constants; null if the system cannot be integrated."""
 
 
-class DynamicsRecord(_Record):
+class DynamicsRecord(Record):
     """The contents of result.json of a run of dynamics."""
 
     schema_version: Literal[1]

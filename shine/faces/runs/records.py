@@ -35,11 +35,13 @@ LEVEL = 0.95
 """Level of the intervals."""
 
 
-class _Part(BaseModel):
+class Record(BaseModel):
+    """A part of result.json."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class ConstantRecord(_Part):
+class ConstantRecord(Record):
     """A constant of a formula. Infinite and unknown numbers are null."""
 
     name: str
@@ -56,7 +58,7 @@ class ConstantRecord(_Part):
     """Upper end of that interval."""
 
 
-class UncertaintyRecord(_Part):
+class UncertaintyRecord(Record):
     """Uncertainty of the constants of a formula."""
 
     form: str
@@ -122,11 +124,7 @@ FEW_ROWS = 10_000
 """Rows up to which all formulas of a front have intervals: nobody asked for those of the others."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class TemplateRecord(_Record):
+class TemplateRecord(Record):
     """Functions and constants found for a template."""
 
     functions: dict[str, str]
@@ -135,7 +133,7 @@ class TemplateRecord(_Record):
     """The value of each parameter; of a parameter by group, a list in the order of `groups`."""
 
 
-class ModelRecord(_Record):
+class ModelRecord(Record):
     """One formula of the front."""
 
     expression: str
@@ -155,7 +153,7 @@ class ModelRecord(_Record):
     """Uncertainty of its constants; only of the chosen formula if there are many rows or little time."""
 
 
-class GroupsRecord(_Record):
+class GroupsRecord(Record):
     """The groups of a template's constants."""
 
     column: str
@@ -166,7 +164,7 @@ class GroupsRecord(_Record):
     """Names of the groups in the file, if the column numbers texts."""
 
 
-class NoiseRecord(_Record):
+class NoiseRecord(Record):
     """The noise, estimated without any formula."""
 
     model: str
@@ -181,7 +179,7 @@ class NoiseRecord(_Record):
     """Upper end of that interval."""
 
 
-class PutInRecord(_Record):
+class PutInRecord(Record):
     """A formula that a person put into the search."""
 
     generation: Annotated[int, Ge(0)]
@@ -190,7 +188,7 @@ class PutInRecord(_Record):
     """The formula as it was written."""
 
 
-class Versions(_Record):
+class Versions(Record):
     """Versions of the software that made the run."""
 
     shine: str
@@ -210,7 +208,7 @@ def _normalized_features(names: tuple[str, ...]) -> tuple[str, ...]:
         raise ValueError(str(error)) from None
 
 
-class ResultRecord(_Record):
+class ResultRecord(Record):
     """The contents of result.json."""
 
     schema_version: Literal[1]

@@ -15,7 +15,7 @@ from shine.base.errors import ConfigError, DataError, ExportError
 from shine.data.datasets.dataset import Dataset
 from shine.data.fields import Field
 from shine.data.trajectories import Trajectories
-from shine.faces.config import Config, DynamicsJob, Job
+from shine.faces.config import AnyJob, Config, DynamicsJob, Job
 from shine.faces.runs.checkpoints import Checkpoint, Shelf
 from shine.faces.runs.entries import read_entry
 from shine.faces.runs.keeping import Notice
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from shine.search.evolution.settings import StopSettings
 
 
-def last_state(job: Job | DynamicsJob, folder: Path, tell: Callable[[Notice], None]) -> State | MotionState | None:
+def last_state(job: AnyJob, folder: Path, tell: Callable[[Notice], None]) -> State | MotionState | None:
     """The state in the last undamaged checkpoint; None if there are no checkpoints."""
     damaged = []
     for found in Shelf(folder).readable():
@@ -60,7 +60,7 @@ def last_state(job: Job | DynamicsJob, folder: Path, tell: Callable[[Notice], No
     return None
 
 
-def _state(folder: Path, checkpoint: Checkpoint, job: Job | DynamicsJob) -> State | MotionState:
+def _state(folder: Path, checkpoint: Checkpoint, job: AnyJob) -> State | MotionState:
     # The evolution is slow to import, and reading a result does not need it.
     from shine.search.evolution.run_state import State, check_state
 
@@ -95,7 +95,7 @@ def _primitives(job: Job) -> tuple[dict[str, Primitive], PrimitiveSet]:
     return table, PrimitiveSet(select(table, names), features)
 
 
-def _check(job: Job | DynamicsJob, folder: Path, header: Mapping[str, Any]) -> None:
+def _check(job: AnyJob, folder: Path, header: Mapping[str, Any]) -> None:
     """Raise an error if the settings (`ConfigError`) or the data (`DataError`) are not the run's."""
     then, now = dict(_leaves(header["settings"])), dict(_leaves(settings_of(job.config)))
     changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]
@@ -140,7 +140,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
-def description(job: Job | DynamicsJob) -> dict[str, Any]:
+def description(job: AnyJob) -> dict[str, Any]:
     """The settings and data that, with its state, decide a run's outcome; and the versions of Shine and NumPy."""
     return {
         "shine": __version__,
@@ -157,7 +157,7 @@ def settings_of(config: Config) -> dict[str, Any]:
     return values
 
 
-def data_digest(job: Job | DynamicsJob) -> str:
+def data_digest(job: AnyJob) -> str:
     """SHA-256 of the shape, names and numbers of data; of rows that are not in memory, by their checksum."""
     return _digest_of_rows(job.dataset) if isinstance(job, Job) else _digest_of_readings(job.trajectories)
 

@@ -174,6 +174,8 @@ class RateSearches(Searches):
         The first search has the seed, the others the numbers that follow it.
     units : mapping of str to str, by features and by states
     session : Session
+    mark : str
+        Written after a state for its rate.
     """
 
     states: tuple[str, ...]
@@ -182,6 +184,7 @@ class RateSearches(Searches):
     settings: SearchSettings
     units: tuple[Mapping[str, str], Mapping[str, str]]
     session: Session
+    mark: str = "'"
 
     def __post_init__(self) -> None:
         self.results: list[Result] = []
@@ -244,6 +247,6 @@ class RateSearches(Searches):
             units = {name: self.units[0][name] for name in rows.dataset.features}
             constraints = replace(constraints, units=units, target_unit=self.units[1][part.states[0]])
         own = replace(settings, stop=stop, fitness=fitness, seed=seed, template=part.template, constraints=constraints)
-        rates = listed([f"{state}'" for state in part.states])
+        rates = listed([f"{state}{self.mark}" for state in part.states])
         with stage(f"searching for {rates}"):
             return self.session.search(f"{rates} again" if earlier else rates, rows.dataset, own, earlier)

@@ -11,8 +11,9 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.stages import stage
+from shine.base.typing import Floats
 from shine.data.trajectories import Trajectories
-from shine.evaluate.rollouts.fitting import FitSettings, RolloutFit, fit_rollouts
+from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
 from shine.evaluate.rollouts.native import functions
 from shine.lang.forms.names import listed, shown
 from shine.lang.forms.primitives import PrimitiveSet
@@ -32,10 +33,9 @@ from shine.search.dynamics.joining import (
 )
 from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.known_parts import RUN, Part, bare
-from shine.search.dynamics.readings import Readings
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, RateRows, RateSearches, rate_rows
-from shine.search.dynamics.session import Fitted, MotionState, Session
+from shine.search.dynamics.session import MotionState, Session
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.sharing import with_sharing
 from shine.search.dynamics.system import SystemModel, digits_of
@@ -343,25 +343,32 @@ def fitted(
     start = unfitted(equations, form)
     system, readings = start.compiled, form.readings
 
-    def new() -> Fitted:
+    def told() -> Floats:
         smooth = [run.states for run in readings.smooth.runs]
         settings = FitSettings(stop=stop, sizes=readings.sizes)
         fit = fit_rollouts(system, readings.trajectories, unknowns=start.unknowns, smooth=smooth, settings=settings)
-        return _told(fit, readings)
+        losses, relative = readings.losses(fit.states)
+        losses = losses if fit.succeeded else np.full(len(losses), math.inf)
+        starts = np.stack([states[0] for states in fit.states])
+        further = np.array([len(fit.starts) - len(starts), fit.stiff])
+        parts = fit.constants, starts, losses, relative, fit.noise, fit.covariance, further
+        return np.concatenate([part.ravel() for part in parts], dtype=np.float64)
 
-    shape = len(system.constants), len(readings.smooth.runs), len(form.trajectories.states)
+    size, (runs, states) = len(system.constants), start.starts.shape
+    ends = np.cumsum([size, runs * states, states, states, states, size * size])
     texts = str([(str(each.model.tree), each.names, each.factors) for each in equations])
-    fit = new() if session is None else session.fit(texts, shape, new)
-    if not np.isfinite(fit.losses).all():
+    numbers = told() if session is None else session.fit(texts, int(ends[-1]) + 2, told)
+    constants, starts, losses, relative, noise, covariance, (anew, stiff) = np.split(numbers, ends)
+    if not (np.isfinite(losses).all() and np.isfinite(constants).all()):
         return start
-    losses, relative, anew = fit.losses, fit.relative, fit.anew
-    trees = system.trees_with(fit.constants)
+    covariance, restarts = covariance.reshape(size, size), int(anew)
+    trees = system.trees_with(constants)
     parts = [slice(first, end) for first, end in zip((0, *system.ends[:-1]), system.ends, strict=True)]
     assert start.unknowns is not None
     counts = start.unknowns.counts(parts)
-    errors = np.sqrt(np.diagonal(fit.covariance))
+    errors = np.sqrt(np.diagonal(covariance))
     digits = [
-        model.digits or digits_of(fit.constants[part], errors[part])
+        model.digits or digits_of(constants[part], errors[part])
         for model, part in zip(start.equations, parts, strict=True)
     ]
     if start.unknowns.count < int((start.unknowns.numbers >= 0).sum()):
@@ -376,24 +383,13 @@ def fitted(
         start,
         equations=models,
         losses=losses,
-        starts=fit.starts,
-        noise=fit.noise,
-        covariance=fit.covariance,
-        nats=readings.nats(relative, sizes, [count + anew for count in counts]) + _oddity(trees),
-        rest=readings.nats(relative, [0] * len(trees), [anew] * len(trees)),
-        restarts=anew,
-        stiff=fit.stiff,
-    )
-
-
-def _told(fit: RolloutFit, readings: Readings) -> Fitted:
-    """What a fit tells."""
-    losses, relative = readings.losses(fit.states)
-    if not fit.succeeded:
-        losses = np.full(len(losses), math.inf)
-    starts = np.stack([states[0] for states in fit.states])
-    return Fitted(
-        fit.constants, starts, losses, relative, fit.noise, fit.covariance, len(fit.starts) - len(starts), fit.stiff
+        starts=starts.reshape(runs, states),
+        noise=noise,
+        covariance=covariance,
+        nats=readings.nats(relative, sizes, [count + restarts for count in counts]) + _oddity(trees),
+        rest=readings.nats(relative, [0] * len(trees), [restarts] * len(trees)),
+        restarts=restarts,
+        stiff=bool(stiff),
     )
 
 

@@ -61,11 +61,6 @@ class Progress:
     before: int = 0
 
     @property
-    def number(self) -> int:
-        """Number of the generation among those of all searches."""
-        return self.before + self.generation
-
-    @property
     def formula(self) -> str:
         """The best formula as people write it, with its slope and intercept, in the names and units of the data.
 
@@ -130,8 +125,6 @@ class SearchView:
         Seed of the search.
     fits : bool
         Whether values of formulas are predictions of the target, so that they can be compared.
-    title : str
-        Which search of several; empty if there is one.
     """
 
     dataset: Dataset
@@ -143,7 +136,6 @@ class SearchView:
     hint: str
     seed: int
     fits: bool = True
-    title: str = ""
 
 
 class Visitor(Protocol):
@@ -220,8 +212,6 @@ class Observers:
     began : float, optional
         When the run began, on that clock: reading the data is part of the user's seconds. By default now, or as long
         ago as the state says.
-    title : str
-        Which search of several; empty if there is one.
     """
 
     report: Callable[[Progress], object] = ignore
@@ -232,7 +222,6 @@ class Observers:
     pool: Pool | None = None
     clock: Callable[[], float] = time.monotonic
     began: float | None = None
-    title: str = ""
 
     @property
     def origin(self) -> float:

@@ -20,15 +20,15 @@ from shine.search.dynamics.fields.operands import without_an_operand
 from shine.search.dynamics.fields.weak import ACCURACY, WeakFit, WeakForm, kept_back_loss, weak_fit
 from shine.search.dynamics.joining import Candidate, best_first
 from shine.search.dynamics.kept_back import CLEARLY, MOST_CANDIDATES
+from shine.search.dynamics.known_parts import Part
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
-from shine.search.dynamics.rows import LEAST_EVIDENCE
+from shine.search.dynamics.rows import LEAST_EVIDENCE, RateRows, RateSearches
 from shine.search.dynamics.session import MotionState, Session
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import digits_of
 from shine.search.evolution.observers import NOBODY, Observers, forget
 from shine.search.models.model import Model
-from shine.search.models.result import USER, Result
-from shine.search.problem.settings import SearchSettings
+from shine.search.models.result import Result
 
 SEARCHES, JUDGED = 0.75, 0.97
 """Shares of the seconds at which the searches end, and the fits of their formulas in the weak form."""
@@ -75,15 +75,13 @@ def find_fields(
     rates, columns = smooth.rows()
     independent = smooth.rates[0].size / math.prod([2.0 * widths[0], *(2.0 * widths[1] for _ in field.axes)])
     evidence = min(max(independent, LEAST_EVIDENCE), float(columns.shape[1]))
-    results: list[Result] = []
-    for number, name in enumerate(field.states):
-        dataset = Dataset.from_arrays(columns.T, rates[number], features=features_of(field, order))
-        with stage(f"searching for {name}_t"):
-            own = _settings(settings, results, len(field.states), evidence, session)
-            results.append(session.search(f"{name}_t", dataset, own))
-    stopped_by = next((each.stopped_by for each in results if each.stopped_by in USER), results[-1].stopped_by)
+    datasets = [Dataset.from_arrays(columns.T, own, features=features_of(field, order)) for own in rates]
+    rows = [(RateRows(dataset, evidence, 0.0, 0.0),) for dataset in datasets]
+    sought, seconds = [Part((state,)) for state in field.states], settings.search.stop.seconds
+    searches = RateSearches(field.states, sought, rows, settings.search, ({}, {}), session, "_t")
+    searches.first(math.inf if seconds is None else session.origin + SEARCHES * seconds)
+    results, stopped_by = searches.results, searches.stopped_by
     with stage("judging by the weak form"):
-        seconds = settings.search.stop.seconds
         until = math.inf if seconds is None else session.origin + JUDGED * seconds
 
         def fitted() -> list[list[tuple[Candidate, WeakFit]]]:
@@ -125,24 +123,6 @@ def _reason(nats: float, others: float) -> str:
     if nats > others:
         return "the least error on patches kept back"
     return f"the shortest description of the field; the next needs {others - nats:.1f} nats more"
-
-
-def _settings(
-    settings: DynamicsSettings,
-    done: Sequence[Result],
-    fields: int,
-    evidence: float,
-    session: Session,
-) -> SearchSettings:
-    """The settings of the next search: an even share of the time that is left."""
-    search, stop = settings.search, settings.search.stop
-    if stop.seconds is not None:
-        left = session.origin + SEARCHES * stop.seconds - session.clock()
-        stop = replace(stop, seconds=max(left / (fields - len(done)), 1e-3))
-    if any(result.stopped_by in USER for result in done):
-        stop = replace(stop, generations=0, seconds=1e-3)
-    fitness = replace(search.fitness, noise="absolute", evidence=evidence)
-    return replace(search, stop=stop, fitness=fitness, seed=search.seed + len(done))
 
 
 def _fitted(result: Result, form: WeakForm, number: int, late: Callable[[], bool]) -> list[tuple[Candidate, WeakFit]]:
