@@ -201,7 +201,10 @@ class _Finding:
         searches, stopped_by = self.searches, ""
         searches.first(self._at(FIRST_SEARCHES))
         try:
-            self._integrate("first systems", self._at(FIRST_SYSTEMS))
+            # A run that goes on may have lost the systems of this stage.
+            least = (FIRST_SYSTEMS - FIRST_SEARCHES) * (searches.settings.stop.seconds or 0.0)
+            until = max(self._at(FIRST_SYSTEMS), self.session.clock() + least)
+            self._integrate("first systems", min(until, self._at(LAST_SYSTEMS)))
             best, until = self._best, self._at(LAST_SEARCHES)
             if not searches.stopped_by_user and searches.again(until, best.equations, best.error):
                 self._integrate("last systems", self._at(LAST_SYSTEMS))
