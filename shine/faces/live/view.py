@@ -120,7 +120,7 @@ class Live:
 
     def final_page(self) -> str:
         """The report of the last search, as a page that needs no server; empty if none has ended."""
-        if not self._searched:
+        if not (self._searched or self._report):
             return ""
         return html_page(self._title, element("main", *self._final_parts.values()), own_text("script.js"))
 
@@ -200,7 +200,7 @@ class Live:
     def _last_picture(self, error: BaseException | None) -> Picture:
         """The page after all searches have ended."""
         status = {"state": "ended", "text": "The search has ended. This page no longer changes."}
-        if error is not None or not self._searched:
+        if error is not None or not (self._searched or self._report):
             told = str(error) if isinstance(error, Exception) and str(error) else type(error).__name__
             return Picture(dict(self._picture().parts), {**status, "text": f"The search has ended early: {told}"})
         return Picture({name: render(part) for name, part in self._final_parts.items()}, status)

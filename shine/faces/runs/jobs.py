@@ -21,7 +21,7 @@ from shine.faces.config import AnyJob, Config, DynamicsJob, Job, config_values, 
 from shine.faces.runs.files import check_empty, unwritable, write_text
 from shine.faces.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning, formulas_put_in
 from shine.faces.runs.motion import DynamicsRecord, dynamics_record, found_motion
-from shine.faces.runs.opening import Run, open_run
+from shine.faces.runs.opening import open_run
 from shine.faces.runs.records import PutInRecord, ResultRecord, front_csv, result_json, result_record
 from shine.faces.runs.resuming import check_limits, description, last_state, not_of_this_run
 from shine.search.models.model import Model
@@ -141,7 +141,7 @@ def resume_job(
     job, before = read_any_job(folder / "config.yaml", overrides), open_run(folder).config
     with only_writer(folder):
         state = last_state(job, folder, tell)
-        record, earlier = _record(folder), _front(folder)
+        record, earlier = _before(folder)
         finished = record if record is not None and record.stopped_by in LIMITS else None
         if state is not None and job.config.stop != before.stop:
             check_limits(job.config.stop, state, record)
@@ -158,20 +158,13 @@ def resume_job(
         return _run(job, folder, state, report, tell, checkpoint_seconds, visitor, began, earlier)
 
 
-def _record(folder: Path) -> ResultRecord | None:
-    """The contents of result.json; None if there is none, or it cannot be read."""
+def _before(folder: Path) -> tuple[ResultRecord | None, tuple[Model, ...]]:
+    """The contents of result.json and the front in it; none if there are none, or they cannot be read."""
     try:
-        return open_run(folder).record
+        run = open_run(folder)
+        return run.record, run.result.front.models
     except ExportError:
-        return None
-
-
-def _front(folder: Path) -> tuple[Model, ...]:
-    """The front in result.json; empty if there is none, or it cannot be read."""
-    try:
-        return Run(folder).result.front.models
-    except ExportError:
-        return ()
+        return None, ()
 
 
 def _run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -11,7 +11,6 @@ import numpy as np
 from pydantic import FiniteFloat, ValidationError
 
 from shine.base.errors import ExportError, UnsupportedSyntaxError
-from shine.base.typing import AnyArray
 from shine.data.fields import AXES, Field
 from shine.faces.config import Config, DynamicsJob, config_values
 from shine.faces.runs.files import read_file
@@ -20,7 +19,6 @@ from shine.lang.forms.names import cut
 from shine.lang.parse import parse
 from shine.lang.vocabulary import primitive_table
 from shine.search.models.model import Model
-from shine.search.templates.template import read_unknowns
 
 if TYPE_CHECKING:
     from shine.search.dynamics.result import DynamicsResult, SystemFront
@@ -228,6 +226,7 @@ def found_motion(
     # Slow to import, and reading a result does not need it.
     from shine.search.dynamics import run
     from shine.search.dynamics.fields import run as fields
+    from shine.search.dynamics.session import Session
     from shine.search.dynamics.settings import DynamicsSettings
 
     asked = job.config.dynamics
@@ -236,18 +235,10 @@ def found_motion(
     settings = DynamicsSettings(
         job.config.search, *form, asked.conserve, asked.units, asked.derivatives, str(asked.hidden)
     )
+    session = Session(observers, state, save)
     if isinstance(job.trajectories, Field):
-        return fields.find_fields(job.trajectories, settings, observers, state, save)
-    return run.find_dynamics(job.trajectories, settings, observers, state, save)
-
-
-def motion_state(config: Config, header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> MotionState:
-    """The state in a checkpoint; a `ValueError` if it is none."""
-    from shine.search.dynamics.session import MotionState
-
-    unknowns = {} if config.dynamics is None else read_unknowns(config.dynamics.known.get("unknown")) or {}
-    own = [primitive for unknown in unknowns.values() for primitive in unknown.primitives or ()]
-    return MotionState.from_arrays(header, arrays, primitive_table([*config.primitive_texts, *own])[0])
+        return fields.find_fields(job.trajectories, settings, session)
+    return run.find_dynamics(job.trajectories, settings, session)
 
 
 def dynamics_record(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +15,14 @@ from shine.base.errors import ConfigError, DataError, ExportError
 from shine.data.datasets.dataset import Dataset
 from shine.data.fields import Field
 from shine.data.trajectories import Trajectories
-from shine.faces.config import AnyJob, Config, DynamicsJob, Job
+from shine.faces.config import AnyJob, Config, Job
 from shine.faces.runs.checkpoints import Checkpoint, Shelf
 from shine.faces.runs.entries import read_entry
 from shine.faces.runs.keeping import Notice
-from shine.faces.runs.motion import motion_state
 from shine.faces.runs.opening import open_run
 from shine.lang.forms.names import cut, shown
-from shine.lang.forms.primitives import PrimitiveSet, select
-from shine.lang.forms.tree import Primitive
 from shine.lang.vocabulary import primitive_table
-from shine.search.templates.template import primitives_of
+from shine.search.templates.template import Unknown, read_unknowns
 
 if TYPE_CHECKING:
     from shine.faces.runs.records import ResultRecord
@@ -62,15 +59,18 @@ def last_state(job: AnyJob, folder: Path, tell: Callable[[Notice], None]) -> Sta
 
 def _state(folder: Path, checkpoint: Checkpoint, job: AnyJob) -> State | MotionState:
     # The evolution is slow to import, and reading a result does not need it.
-    from shine.search.evolution.run_state import State, check_state
+    from shine.search.dynamics.session import MotionState
+    from shine.search.evolution.run_state import State
 
+    template, dynamics = job.config.search.template, job.config.dynamics
+    unknowns: Iterable[Unknown] = () if template is None else template.unknowns
+    if dynamics is not None:
+        unknowns = (read_unknowns(dynamics.known.get("unknown")) or {}).values()
+    own = [primitive for unknown in unknowns for primitive in unknown.primitives or ()]
+    table, _ = primitive_table([*job.config.search.primitives, *own])
+    kind = State if dynamics is None else MotionState
     try:
-        if isinstance(job, DynamicsJob):
-            return motion_state(job.config, checkpoint.header, checkpoint.arrays)
-        table, primitives = _primitives(job)
-        state = State.from_arrays(checkpoint.header, checkpoint.arrays, table)
-        check_state(state, primitives, job.config.evolution)
-        return state
+        return kind.from_arrays(checkpoint.header, checkpoint.arrays, table)
     except ValueError as error:
         raise not_of_this_run(folder, error) from None
 
@@ -79,20 +79,6 @@ def not_of_this_run(folder: Path, problem: ValueError) -> ExportError:
     """The error for the state of another run."""
     told = f"{folder}: the checkpoint is undamaged, but is not a state of this run: {cut(problem)}"
     return ExportError(f"{told}; run its config.yaml anew")
-
-
-def _primitives(job: Job) -> tuple[dict[str, Primitive], PrimitiveSet]:
-    """Functions by name, and the primitive set of the individuals."""
-    search = job.config.search
-    if search.template is not None:
-        from shine.search.kinds.template.problem import prepared_template  # slow to import
-        from shine.search.problem.names import translated
-
-        table, _ = primitive_table([*search.primitives, *primitives_of(search.template)])
-        return table, prepared_template(job.dataset, translated(search, job.dataset)).composition.genome
-    table, names = primitive_table(search.primitives)
-    features = job.dataset.without(job.config.constraints.forbidden).features
-    return table, PrimitiveSet(select(table, names), features)
 
 
 def _check(job: AnyJob, folder: Path, header: Mapping[str, Any]) -> None:

@@ -35,11 +35,11 @@ from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.known_parts import RUN, Part, bare
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, RateRows, RateSearches, rate_rows
-from shine.search.dynamics.session import MotionState, Session
+from shine.search.dynamics.session import Session
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.sharing import with_sharing
 from shine.search.dynamics.system import SystemModel, digits_of
-from shine.search.evolution.observers import NOBODY, Observers, forget
+from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.finishing.polishing import oddities_of
 from shine.search.models.model import Model
 from shine.search.models.result import USER
@@ -75,9 +75,7 @@ FIRST = 12
 def find_dynamics(
     trajectories: Trajectories,
     settings: DynamicsSettings,
-    observers: Observers = NOBODY,
-    state: MotionState | None = None,
-    save: Callable[[MotionState], object] = forget,
+    observers: Observers | Session = NOBODY,
 ) -> DynamicsResult:
     """Find the equations of motion of some trajectories.
 
@@ -85,8 +83,8 @@ def find_dynamics(
     ----------
     trajectories : Trajectories
     settings : DynamicsSettings
-    observers, state, save
-        See `shine.search.dynamics.session.Session`.
+    observers : Observers or Session
+        Observers get the reports of the searches for single rates.
 
     Returns
     -------
@@ -98,7 +96,7 @@ def find_dynamics(
     DataError, UnsupportedSyntaxError, ValueError
         If the trajectories, a function or a setting is invalid.
     """
-    session = Session(observers, state, save)
+    session = Session.of(observers)
     with stage("preparing the integrator"):
         functions()  # before the searches, whose time is what this leaves: its first call on a machine compiles
     with stage("smoothing the trajectories"):

@@ -145,6 +145,11 @@ class Session:
         self._form = self._stage = ""
         self._ended = False
 
+    @classmethod
+    def of(cls, observers: Observers | Session) -> Session:
+        """The session itself, or one of observers that keeps nothing."""
+        return observers if isinstance(observers, Session) else cls(observers)
+
     @property
     def seconds(self) -> float:
         """Seconds of the run so far."""

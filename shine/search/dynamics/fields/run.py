@@ -23,10 +23,10 @@ from shine.search.dynamics.kept_back import CLEARLY, MOST_CANDIDATES
 from shine.search.dynamics.known_parts import Part
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import LEAST_EVIDENCE, RateRows, RateSearches
-from shine.search.dynamics.session import MotionState, Session
+from shine.search.dynamics.session import Session
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import digits_of
-from shine.search.evolution.observers import NOBODY, Observers, forget
+from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 
@@ -44,9 +44,7 @@ MOST_SYSTEMS = 60
 def find_fields(
     field: Field,
     settings: DynamicsSettings,
-    observers: Observers = NOBODY,
-    state: MotionState | None = None,
-    save: Callable[[MotionState], object] = forget,
+    observers: Observers | Session = NOBODY,
 ) -> DynamicsResult:
     """Find the partial differential equations of some fields.
 
@@ -54,8 +52,8 @@ def find_fields(
     ----------
     field : Field
     settings : DynamicsSettings
-    observers, state, save
-        See `shine.search.dynamics.session.Session`.
+    observers : Observers or Session
+        Observers get the reports of the searches for single rates.
 
     Returns
     -------
@@ -67,7 +65,7 @@ def find_fields(
     UnsupportedSyntaxError, ValueError
         If a function or a setting is invalid.
     """
-    session, order = Session(observers, state, save), settings.derivatives
+    session, order = Session.of(observers), settings.derivatives
     with stage("smoothing the fields"):
         widths = likeliest_widths(field, order)
         smooth = mollified(field, widths, order)
