@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from shine.faces.cli.output import print_json, print_text, write_file
-from shine.faces.cli.sources import run_folder
+from shine.faces.cli.sources import chosen, run_folder
 
 if TYPE_CHECKING:
     from shine.faces.runs.opening import DynamicsRun
@@ -33,8 +33,7 @@ def dynamics_run(folder: Path) -> DynamicsRun | None:
     folder = folder.parent if folder.name == "result.json" else folder
     try:
         run = DynamicsRun(folder) if is_motion(folder) else None
-        if run is not None:
-            _ = run.front
+        _ = None if run is None else run.result
         return run
     except ShineError as error:
         raise click.UsageError(str(error)) from None
@@ -44,9 +43,7 @@ def dynamics_run(folder: Path) -> DynamicsRun | None:
 
 def chosen_system(run: DynamicsRun, index: int | None) -> SystemModel:
     """The system at an index of a run's front; the recommended one by default."""
-    if index is not None and index >= len(run.front):
-        raise click.UsageError(f"--index {index}: the front of {run.folder} has the indices 0 to {len(run.front) - 1}")
-    return run.front.best if index is None else run.front[index]
+    return cast("SystemModel", chosen(run, index)[1])
 
 
 def times_of(text: str) -> Any:

@@ -55,7 +55,7 @@ def chosen(run: Run, index: int | None) -> tuple[int, Model]:
     A `click.UsageError` if the front has no such index.
     """
     result = run.result
-    place = result.best_index if index is None else index
+    place = result.front.best_index if index is None else index
     if place >= len(result.front):
         raise click.UsageError(
             f"--index {place}: the front of {run.folder} has the indices 0 to {len(result.front) - 1}"

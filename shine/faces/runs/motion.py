@@ -21,13 +21,16 @@ from shine.lang.vocabulary import primitive_table
 from shine.search.models.model import Model
 
 if TYPE_CHECKING:
-    from shine.search.dynamics.result import DynamicsResult, SystemFront
+    from shine.search.dynamics.result import DynamicsResult
     from shine.search.dynamics.session import MotionState
     from shine.search.dynamics.system import SystemModel
     from shine.search.evolution.observers import Observers
 
 SCHEMA_VERSION: Final = 1
 """Version of result.json of dynamics; it rises if readers of the old version would misread the new one."""
+
+OF_SYSTEMS = "states", "headings", "controls", "time", "is_map", "step", "lags", "order", "hidden", "runs"
+"""Keys of result.json, and attributes of systems, of the same meaning."""
 
 OF_FIELDS = "steps", "derivatives", "periodic", "widths"
 """Keys of result.json, and attributes of systems, that only fields have."""
@@ -144,17 +147,18 @@ class DynamicsRecord(Record):
     """Versions of the software."""
 
 
-def front_of_record(record: DynamicsRecord, folder: Path) -> SystemFront:
-    """The systems of a run; they have the values of those of the search to the last bit.
+def result_of_record(record: DynamicsRecord, folder: Path) -> DynamicsResult:
+    """The result of a run, whose systems have the values of those of the search to the last bit.
 
     An `ExportError` if a formula cannot be read.
     """
-    from shine.search.dynamics.result import SystemFront
+    from shine.search.dynamics.result import DynamicsResult, SystemFront
 
     if record.best not in record.front:
         raise ExportError(f"{folder / 'result.json'}: the chosen system is not one of the front")
     best = record.front.index(record.best)
-    return SystemFront(tuple(_system(each, record, folder) for each in record.front), best, record.reason)
+    front = SystemFront(tuple(_system(each, record, folder) for each in record.front), best, record.reason)
+    return DynamicsResult(front, {}, record.seconds, record.seed, record.stopped_by, record.systems)
 
 
 def _system(found: SystemRecord, record: DynamicsRecord, folder: Path) -> SystemModel:
@@ -163,10 +167,8 @@ def _system(found: SystemRecord, record: DynamicsRecord, folder: Path) -> System
     from shine.search.dynamics.system import SystemModel
 
     features = [*record.states, *record.controls, *([] if record.time is None else [record.time])]
-    kind: Any = SystemModel
-    others: dict[str, Any] = {}
+    kind: Any = FieldModel if record.steps else SystemModel
     if record.steps:
-        kind, others = FieldModel, {name: getattr(record, name) for name in OF_FIELDS}
         features = feature_names(record.states, AXES[: len(record.steps) - 1], record.derivatives)
     table = primitive_table(record.primitives)[0]
     equations = []
@@ -179,9 +181,6 @@ def _system(found: SystemRecord, record: DynamicsRecord, folder: Path) -> System
         equations.append(Model(tree, loss, r2, record.weights, digits=each.digits))
     model: SystemModel = kind(
         tuple(equations),
-        record.states,
-        record.controls,
-        record.time,
         losses=_array(found.losses, math.inf),
         variances=_array(found.variances, math.inf),
         starts=np.array([_array(start) for start in found.starts]).reshape(-1, len(record.states)),
@@ -190,14 +189,7 @@ def _system(found: SystemRecord, record: DynamicsRecord, folder: Path) -> System
         nats=_number(found.nats, math.inf),
         restarts=found.restarts,
         stiff=found.stiff,
-        headings=record.headings,
-        is_map=record.is_map,
-        step=record.step,
-        lags=record.lags,
-        order=record.order,
-        hidden=record.hidden,
-        runs=record.runs,
-        **others,
+        **{name: getattr(record, name) for name in (*OF_SYSTEMS, *(OF_FIELDS if record.steps else ()))},
     )
     return model
 
@@ -253,17 +245,7 @@ def dynamics_record(
         front=tuple(_system_record(model) for model in result.front),
         reason=result.front.reason,
         target=", ".join(best.headings),
-        states=best.states,
-        headings=best.headings,
-        controls=best.controls,
-        time=best.time,
-        is_map=best.is_map,
-        step=best.step,
-        lags=best.lags,
-        order=best.order,
-        hidden=best.hidden,
-        runs=best.runs,
-        **({name: getattr(best, name) for name in OF_FIELDS} if best.is_field else {}),
+        **{name: getattr(best, name) for name in (*OF_SYSTEMS, *(OF_FIELDS if best.is_field else ()))},
         primitives=config.primitive_texts,
         weights=dict(best.equations[0].weights),
         seconds=result.seconds,

@@ -16,7 +16,7 @@ from shine.base.lazy import cached_property
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.faces.config import Config, read_config
 from shine.faces.runs.files import read_file
-from shine.faces.runs.motion import DynamicsRecord, front_of_record, is_motion, read_motion
+from shine.faces.runs.motion import DynamicsRecord, is_motion, read_motion, result_of_record
 from shine.faces.runs.records import ModelRecord, ResultRecord, TemplateRecord, damaged, read_result
 from shine.lang.forms.names import cut, shown
 from shine.lang.forms.tree import Primitive
@@ -29,7 +29,7 @@ from shine.search.problem.noise import NoiseEstimate
 from shine.search.templates.template import primitives_of
 
 if TYPE_CHECKING:
-    from shine.search.dynamics.result import DynamicsResult, SystemFront
+    from shine.search.dynamics.result import DynamicsResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,17 +173,9 @@ class DynamicsRun(Run):
         return read_motion(self.folder)
 
     @cached_property
-    def front(self) -> SystemFront:
-        """The systems; an `ExportError` if a formula in result.json cannot be read."""
-        return front_of_record(self.record, self.folder)
-
-    @property
     def result(self) -> DynamicsResult:  # type: ignore[override]
-        """The result of the run, without the formulas that were found before any rollout."""
-        from shine.search.dynamics.result import DynamicsResult
-
-        known = self.record
-        return DynamicsResult(self.front, {}, known.seconds, known.seed, known.stopped_by, known.systems)
+        """The result of the run without `equations`; an `ExportError` if a formula in result.json cannot be read."""
+        return result_of_record(self.record, self.folder)
 
 
 def open_run(folder: str | Path) -> Run:

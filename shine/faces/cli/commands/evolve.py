@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,18 +39,37 @@ if TYPE_CHECKING:
     from shine.search.run import Callback
 
 
+def search_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of commands that search; they get `overrides`, `printed`, `page`, `precision` and `logs`."""
+
+    @wraps(command)
+    def asked(
+        *given: Any,
+        overrides: tuple[str, ...],
+        live: bool,
+        show: bool,
+        workers: int | None,
+        dask: str | None,
+        slurm: dict[str, str] | None,
+        quiet: bool,
+        as_json: bool,
+        **others: Any,
+    ) -> int:
+        overrides += tuple(parallel_overrides(workers, dask, slurm))
+        printed, page = printed_by(quiet, as_json), live_page(live, show)
+        return command(*given, overrides=overrides, printed=printed, page=page, **others)
+
+    options = set_option, live_option, open_option, parallel_options, precision_option, log_option, quiet_option
+    for option in (result_json_option, *reversed(options)):
+        asked = option(asked)
+    return asked
+
+
 @click.command("evolve")
 @click.argument("config", type=FILE)
 @click.option("--seed", type=SEED, metavar="N", help="Seed, instead of the configuration's.")
 @click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; by default runs/<CONFIG>[-2, ...].")
-@set_option
-@live_option
-@open_option
-@parallel_options
-@precision_option
-@log_option
-@quiet_option
-@result_json_option
+@search_options
 @click.pass_context
 def evolve(
     context: click.Context,
@@ -58,15 +77,10 @@ def evolve(
     seed: int | None,
     out: Path | None,
     overrides: tuple[str, ...],
-    live: bool,
-    show: bool,
-    workers: int | None,
-    dask: str | None,
-    slurm: dict[str, str] | None,
+    printed: str,
+    page: bool | None,
     precision: Precision,
     logs: tuple[str, ...],
-    quiet: bool,
-    as_json: bool,
 ) -> int:
     """Search for formulas with the settings of CONFIG, a YAML file.
 
@@ -78,8 +92,6 @@ def evolve(
       shine evolve configs/pythagoras.yaml --seed 3 --set stop.seconds=10
       shine evolve big.yaml --set evolution.islands=16 --workers 8
     """
-    overrides += tuple(parallel_overrides(workers, dask, slurm))
-    printed, page = printed_by(quiet, as_json), live_page(live, show)
     return run_config(config, seed, out, overrides, printed, precision, interruption_of(context), page, logs)
 
 

@@ -42,7 +42,7 @@ def report(folder: Path, out: Path | None, show: bool, precision: Precision, as_
 
         job = read_dynamics(system.folder / "config.yaml")
         name = system.folder.resolve().name
-        parts = report_parts(system.front, job.trajectories, name, system.record.settings, precision)
+        parts = report_parts(system.result.front, job.trajectories, name, system.record.settings, precision)
         page = html_page(name, element("main", *parts), own_text("script.js"))
         _written(system.folder / "report.html" if out is None else out, page, show, as_json)
         return
