@@ -176,7 +176,9 @@ class Session:
             # Another has followed: this one ends where it ended.
             stop = replace(stop, generations=found.generations) if found.ended == "seconds" else stop
             silent = replace(observers, report=ignore, visitor=None)
-            return replace(search(dataset, replace(settings, stop=stop), silent, earlier), stopped_by=found.ended)
+            result = search(dataset, replace(settings, stop=stop), silent, earlier)
+            self._ended |= result.stopped_by == "interrupted"
+            return result if self._ended else replace(result, stopped_by=found.ended)
 
         def told(progress: Progress) -> Progress:
             evaluated = evaluations + progress.evaluations

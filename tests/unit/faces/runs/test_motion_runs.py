@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.known_systems import known_search
 
 from shine.base.errors import ConfigError, DataError, ExportError
 from shine.data.trajectory_tables import trajectories
@@ -95,7 +94,8 @@ def test_after_an_interrupt_the_best_systems_are_kept_and_the_run_goes_on(config
 
     folder = ran(config, "run", interrupt)
     part = open_run(folder).result
-    assert (part.stopped_by, len(part.front) > 0) == ("interrupted", True)
+    assert part.stopped_by == "interrupted"
+    assert np.isfinite(part.chosen.simulate([1.0, 0.0], TIMES)).all()
     resume_job(folder)
     assert ending(folder) == ending(ran(config, "whole"))
 
@@ -126,13 +126,6 @@ def test_a_checkpoint_of_another_run_or_of_other_data_is_refused(config: Path) -
     data.write_text(data.read_text().replace("1.0", "1.5", 1))
     with pytest.raises(DataError, match="the data have changed"):
         resume_job(folder)
-
-
-def test_a_run_is_read_back_with_its_systems(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "find_dynamics", known_search(("v", "-1.0*x")))
-    read = open_run(ran(config, "run"))
-    np.testing.assert_allclose(read.result.chosen.simulate([1.0, 0.0], TIMES)[:, 0], np.cos(TIMES), atol=1e-6)
-    assert read.config.dynamics is not None
 
 
 @pytest.mark.slow
