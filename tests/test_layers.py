@@ -67,7 +67,6 @@ ONLY_IN: dict[str, set[str]] = {
     "pydantic": {
         "faces.config",
         "faces.mcp",
-        "faces.dynamics.runs",
         "faces.runs",
         "evaluate.validation",
         "search.evolution",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 import time
@@ -15,6 +13,7 @@ from typing import Any
 
 from shine.base.errors import ExportError, MissingExtraError
 from shine.faces.runs.keeping import Thinning
+from shine.faces.runs.records import front_csv
 from shine.lang.forms.names import cut
 from shine.search.evolution.observers import Progress
 from shine.search.models.result import Result
@@ -44,16 +43,6 @@ def final(result: Result) -> dict[str, float]:
     best = result.best
     figures = {"final_loss": best.loss, "final_r2": best.r2, "final_complexity": float(best.complexity)}
     return {name: value for name, value in figures.items() if math.isfinite(value)}
-
-
-def front_csv(result: Result) -> str:
-    """The front as a table of text."""
-    text = io.StringIO()
-    names = ["complexity", "loss", "r2", "expression", "best"]
-    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({**row, "best": int(row["best"])} for row in result.rows())
-    return text.getvalue()
 
 
 def _flat(value: Any, prefix: str) -> Iterator[tuple[str, str]]:

@@ -105,9 +105,12 @@ class Several:
     """Several callbacks as one: all are called, also those after one that ends the search."""
 
     callbacks: tuple[Callback, ...]
+    told: Callable[[Progress], Progress] | None = None
+    """What they get in place of the progress."""
 
     def __call__(self, progress: Progress) -> bool:
         """Pass on the progress; True if any callback wants the search to end."""
+        progress = progress if self.told is None else self.told(progress)
         return True in [is_true(callback(progress)) for callback in self.callbacks]
 
     def begin(self, settings: SearchSettings) -> None:

@@ -44,7 +44,7 @@ def with_noise(field: np.ndarray, share: float, seed: int = 0) -> np.ndarray:
 def known_fields(*fronts: str) -> Any:
     """A function in place of `find_fields`, whose front has the given equations of one field."""
 
-    def find(field: Field, settings: Any, observers: Any = None) -> DynamicsResult:
+    def find(field: Field, settings: Any, *_session: Any) -> DynamicsResult:
         order = settings.derivatives
         widths = (2.0, 2.0)
         form = WeakForm.of(field, widths, order)
@@ -63,6 +63,7 @@ def known_fields(*fronts: str) -> Any:
                     noise=np.sqrt([fit.loss]),
                     covariance=fit.covariance,
                     nats=-10.0,
+                    headings=field.states,
                     steps=field.steps,
                     derivatives=order,
                     periodic=field.periodic,

@@ -57,7 +57,7 @@ def system(
 def known_search(*fronts: Sequence[str], best: int = -1, stopped_by: str = "seconds", **form: Any) -> Any:
     """A function in place of `find_dynamics` whose front has the given systems (see `system`)."""
 
-    def find(trajectories: Trajectories, settings: Any, observers: Any = None) -> DynamicsResult:
+    def find(trajectories: Trajectories, settings: Any, *_session: Any) -> DynamicsResult:
         time = None if settings.autonomous else trajectories.time
         models = tuple(system(trajectories, equations, time, **form) for equations in fronts)
         equations = {

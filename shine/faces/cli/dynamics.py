@@ -1,23 +1,20 @@
-"""Runs of dynamics on the command line: search, integrate, export."""
+"""Runs of dynamics on the command line: integrate, export."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from shine.faces.cli.interruption import Interruption
-from shine.faces.cli.output import USAGE, print_json, print_text, write_file
-from shine.faces.cli.sources import run_folder
+from shine.faces.cli.output import print_json, print_text, write_file
+from shine.faces.cli.sources import chosen, run_folder
 
 if TYPE_CHECKING:
-    from shine.faces.dynamics.runs import DynamicsRun
+    from shine.faces.runs.opening import DynamicsRun
     from shine.lang.forms.rounding import Precision
     from shine.search.dynamics.system import SystemModel
-    from shine.search.evolution.observers import Progress
 
 MOST_TIMES = 10_000_000
 """Most times of a trajectory."""
@@ -29,14 +26,14 @@ def dynamics_run(folder: Path) -> DynamicsRun | None:
     A `click.UsageError` if it is damaged.
     """
     from shine.base.errors import ShineError
-    from shine.faces.dynamics.runs import open_dynamics
+    from shine.faces.runs.motion import is_motion
+    from shine.faces.runs.opening import DynamicsRun
 
     folder = run_folder(folder)
     folder = folder.parent if folder.name == "result.json" else folder
     try:
-        run = open_dynamics(folder)
-        if run is not None:
-            _ = run.front
+        run = DynamicsRun(folder) if is_motion(folder) else None
+        _ = None if run is None else run.result
         return run
     except ShineError as error:
         raise click.UsageError(str(error)) from None
@@ -46,48 +43,7 @@ def dynamics_run(folder: Path) -> DynamicsRun | None:
 
 def chosen_system(run: DynamicsRun, index: int | None) -> SystemModel:
     """The system at an index of a run's front; the recommended one by default."""
-    if index is not None and index >= len(run.front):
-        raise click.UsageError(f"--index {index}: the front of {run.folder} has the indices 0 to {len(run.front) - 1}")
-    return run.front.best if index is None else run.front[index]
-
-
-def evolve_dynamics(
-    path: Path,
-    out: Path | None,
-    overrides: Sequence[str],
-    printed: str,
-    precision: Precision,
-    interruption: Interruption,
-) -> int:
-    """Run a configuration of dynamics and print the result; return the exit code."""
-    from shine.base.stages import stage
-    from shine.faces.cli.progress import display_for
-    from shine.faces.config import read_dynamics
-    from shine.faces.dynamics.runs import run_dynamics
-    from shine.faces.runs import chosen_folder, default_folder
-
-    with display_for(printed, f"reading {path} and its data") as display:
-        job = read_dynamics(path, overrides)
-        try:
-            folder = default_folder(path) if out is None else chosen_folder(out)
-        except FileExistsError as error:
-            display.message(f"error: --out {error}")
-            return USAGE
-        display.status.stop = job.config.stop
-
-        def show(progress: Progress) -> None:
-            interruption.keep()
-            display.generation(progress)
-
-        with stage(f"searching, and keeping the run in {folder}"):
-            result = run_dynamics(job, folder, show, began=interruption.began)
-    if printed == "json":
-        click.echo((folder / "result.json").read_text(encoding="utf-8"), nl=False)
-    elif printed == "formula":
-        click.echo("\n".join(result.chosen.lines("exact")))
-    elif printed != "nothing":
-        click.echo(f"{result.front.table(precision)}\n{result.ending}\nresult.json and config.yaml are in {folder}")
-    return interruption.code if result.stopped_by == "interrupted" else 0
+    return cast("SystemModel", chosen(run, index)[1])
 
 
 def times_of(text: str) -> Any:

@@ -27,13 +27,13 @@ def opened(folder: Path) -> Run:
     A `click.UsageError` if the folder holds no run or no result, or a damaged one.
     """
     from shine.base.errors import ShineError
-    from shine.faces.runs import open_run
+    from shine.faces.runs import Run, open_run
 
     folder = run_folder(folder)
     folder = folder.parent if folder.name == "result.json" and not folder.is_dir() else folder
     check_folder(folder)
     try:
-        run = open_run(folder)
+        run = Run(open_run(folder).folder)  # of one target: with equations of motion it says what takes them
         if not (folder / "result.json").exists():
             raise click.UsageError(f"{folder}: has no result yet; finish it with 'shine resume {folder}'")
         _ = run.result
@@ -55,7 +55,7 @@ def chosen(run: Run, index: int | None) -> tuple[int, Model]:
     A `click.UsageError` if the front has no such index.
     """
     result = run.result
-    place = result.best_index if index is None else index
+    place = result.front.best_index if index is None else index
     if place >= len(result.front):
         raise click.UsageError(
             f"--index {place}: the front of {run.folder} has the indices 0 to {len(result.front) - 1}"

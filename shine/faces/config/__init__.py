@@ -2,11 +2,13 @@
 
 from shine.faces.config.models import Config, DataSettings, DynamicsSection, GraphGuess, LlvmFunction
 from shine.faces.config.reading import (
+    AnyJob,
     DynamicsJob,
     Job,
     config_values,
     dump_config,
     is_dynamics,
+    read_any_job,
     read_config,
     read_dynamics,
     read_job,
@@ -16,6 +18,7 @@ from shine.faces.config.reading import (
 from shine.search.problem.settings import FitnessSettings
 
 __all__ = [
+    "AnyJob",
     "Config",
     "DataSettings",
     "DynamicsJob",
@@ -27,6 +30,7 @@ __all__ = [
     "config_values",
     "dump_config",
     "is_dynamics",
+    "read_any_job",
     "read_config",
     "read_dynamics",
     "read_job",

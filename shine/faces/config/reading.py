@@ -107,6 +107,15 @@ class DynamicsJob:
     trajectories: Trajectories | Field
 
 
+AnyJob = Job | DynamicsJob
+"""What `shine evolve` runs."""
+
+
+def read_any_job(path: str | Path, overrides: Sequence[str] = ()) -> AnyJob:
+    """Read and validate a configuration of either kind and the data it names (see `read_job`)."""
+    return (read_dynamics if is_dynamics(path, overrides) else read_job)(path, overrides)
+
+
 def is_dynamics(path: str | Path, overrides: Sequence[str] = ()) -> bool:
     """Whether a configuration asks for equations of motion; its other parts are not checked."""
     return read_document(Path(path), overrides).value.get("dynamics") is not None

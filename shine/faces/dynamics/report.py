@@ -14,7 +14,6 @@ from shine.faces.dynamics.fitted import equations_element
 from shine.formats.page.charts.frame import Chart, Figure, dots, line
 from shine.formats.page.charts.scales import linear
 from shine.formats.page.markup import Content, Element, element
-from shine.formats.page.page import html_page, own_text
 from shine.formats.page.sections import grid, section, setting_text, table
 from shine.lang.forms.rounding import Precision
 from shine.search.dynamics.conserved import conserved_quantities
@@ -30,14 +29,14 @@ MOST_RUNS = 12
 """Most runs that are drawn."""
 
 
-def dynamics_html(
+def report_parts(
     front: SystemFront,
     readings: Trajectories | Field,
     title: str,
     settings: Mapping[str, Any] | None = None,
     precision: Precision = None,
-) -> str:
-    """The result of a search for equations of motion as a page to show to others that loads nothing from the network.
+) -> list[Content]:
+    """The result of a search for equations of motion as the parts of a page.
 
     Parameters
     ----------
@@ -66,7 +65,7 @@ def dynamics_html(
             section("Phase portrait", grid(portrait)),
             section("Conserved", element("ul", [element("li", str(each)) for each in kept]) if kept else None),
         ]
-    parts = [
+    return [
         element("header", element("h1", title), element("p", f"Equations of motion: {best.figures}")),
         element("section", equations_element(best, precision), element("p", front.reason)),
         *drawn,
@@ -74,7 +73,6 @@ def dynamics_html(
         section("Systems", _systems(front, precision)),
         section("Settings", _settings(settings or {})),
     ]
-    return html_page(title, element("main", *parts), own_text("script.js"))
 
 
 def _systems(front: SystemFront, precision: Precision) -> Element:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.faces.live.watch import Moment, PutIn, Watch, judged
+from shine.faces.live.watch import Moment, PutIn, judged
 from shine.formats.page.charts.fit import Fit
 from shine.formats.page.markup import Content, Element, element, render
 from shine.formats.page.page import report_parts, running_parts
@@ -35,8 +35,8 @@ ROWS = 2000
 """Most rows that the formula of the moment is compared with; the final report compares all."""
 
 
-Searched = tuple[Watch, ResultLike]
-"""A search that has ended."""
+Searched = tuple[Moment, ResultLike]
+"""The last moment of a search, and its result."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,7 @@ def final_parts(
     painter: Painter, searched: Sequence[Searched], settings: Mapping[str, Any] | None = None
 ) -> dict[str, Content]:
     """The parts of the page when all searches have ended, from top to bottom: the report of the last one."""
-    watch, result = searched[-1]
-    moment = watch.moment()
+    moment, result = searched[-1]
     place, state, title = moment.place, moment.state, painter.heading(moment.title)
     assert place is not None
     history = [*moment.history, *({"generation": at, "put_in": texts} for at, texts in _texts(moment.put_in).items())]
@@ -140,9 +139,9 @@ def _texts(formulas: Sequence[PutIn]) -> dict[int, list[str]]:
 def searched_part(searched: Sequence[Searched]) -> Content:
     """A table of the searches that have ended, with the formula that each recommends."""
     rows = []
-    for watch, result in searched:
+    for moment, result in searched:
         best = result.front[result.best_index]
-        rows.append((watch.title, formula(best, None), number(best.loss), fraction(best.r2)))
+        rows.append((moment.title, formula(best, None), number(best.loss), fraction(best.r2)))
     table = _table(("Search", "Formula", "Loss", "R²"), rows, "The searches of this fit that have ended.", 2)
     return section("Found so far", table) if rows else None
 

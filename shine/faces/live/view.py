@@ -10,19 +10,22 @@ from contextlib import ExitStack, contextmanager, suppress
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from shine.base.errors import ShineError
 from shine.base.lazy import cached_property
 from shine.base.stages import Stages, Text, listening
-from shine.faces.live.parts import PARTS, Board, Painter, Picture, final_parts
+from shine.faces.live.parts import PARTS, Board, Painter, Picture, Searched, final_parts
 from shine.faces.live.server import Server
 from shine.faces.live.watch import Controls, Watch
 from shine.formats.page.markup import Content, Element, element, render
 from shine.formats.page.page import html_page, own_text
 from shine.formats.page.subject import ResultLike, count, number
+
+if TYPE_CHECKING:
+    from shine.search.evolution.observers import Progress
 
 SCRIPT = Path(__file__).parent / "live.js"
 
@@ -52,7 +55,8 @@ class Live:
         self._title, self._painter = title, Painter(title, target)
         self._watch: Watch | None = None
         self._stages = Stages()
-        self._searched: list[tuple[Watch, ResultLike]] = []
+        self._searched: list[Searched] = []
+        self._report: Sequence[Content] | None = None
         self._settings: Mapping[str, Any] | None = None
         self._stack = ExitStack()
 
@@ -93,8 +97,22 @@ class Live:
             See `shine.report.report_html`.
         """
         assert self._watch is not None
-        self._searched.append((self._watch, result))
+        self._searched.append((self._watch.moment(), result))
         self._settings = settings
+
+    def __call__(self, progress: Progress) -> None:
+        """As a callback of a run of several searches, the page learns their names and their ends."""
+        assert self._watch is not None
+        self._watch.title = progress.search
+
+    def end(self, result: ResultLike | None) -> None:
+        """A search of several has ended."""
+        if result is not None:
+            self.ended(result)
+
+    def reports(self, parts: Sequence[Content]) -> None:
+        """The page ends with these parts, in place of the report of the last search."""
+        self._report = parts
 
     def show_in_browser(self) -> bool:
         """Open the page in the user's browser; return whether there is one."""
@@ -102,7 +120,7 @@ class Live:
 
     def final_page(self) -> str:
         """The report of the last search, as a page that needs no server; empty if none has ended."""
-        if not self._searched:
+        if not (self._searched or self._report):
             return ""
         return html_page(self._title, element("main", *self._final_parts.values()), own_text("script.js"))
 
@@ -182,13 +200,15 @@ class Live:
     def _last_picture(self, error: BaseException | None) -> Picture:
         """The page after all searches have ended."""
         status = {"state": "ended", "text": "The search has ended. This page no longer changes."}
-        if error is not None or not self._searched:
+        if error is not None or not (self._searched or self._report):
             told = str(error) if isinstance(error, Exception) and str(error) else type(error).__name__
             return Picture(dict(self._picture().parts), {**status, "text": f"The search has ended early: {told}"})
         return Picture({name: render(part) for name, part in self._final_parts.items()}, status)
 
     @cached_property
     def _final_parts(self) -> dict[str, Content]:
+        if self._report is not None:
+            return {"top": list(self._report)}
         with np.errstate(all="ignore"):
             return final_parts(self._painter, self._searched, self._settings)
 

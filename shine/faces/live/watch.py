@@ -142,8 +142,11 @@ class Watch:
         return time.monotonic() - self._held_up
 
     def enter(self, place: SearchView) -> None:
-        """The search is about to evolve its first population."""
+        """The search is about to evolve its first population; it may be the next of several."""
         with self._condition:
+            if self._place is not None:
+                self._state, self._history, self._put_in = None, [], []
+                self._before = self._forwarded = self._joined = self._told = 0
             self._place = place
         self._controls.changed(False)
 

@@ -94,6 +94,7 @@ def search(settings: Settings, name: Name | None = None) -> Answer:
         result = run_job(
             job, folder, status.generation, tell=lambda each: notices.append(each.text), began=channel.began
         )
+    assert isinstance(result, Result)  # equations of motion are refused
     return {"run": folder.as_posix(), **_told(result), "notes": [quoted(text, 200) for text in notices]}
 
 

@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from shine.base.errors import ConfigError, ExportError
+from shine.base.files import remove_leftovers
 from shine.base.parallel import opened
-from shine.faces.config import Job, config_values, dump_config, read_job, with_formulas
-from shine.faces.runs.files import check_empty, write_text
+from shine.data.datasets.preparation import Preparation
+from shine.faces.config import AnyJob, Config, DynamicsJob, Job, config_values, dump_config, read_any_job, with_formulas
+from shine.faces.runs.files import check_empty, unwritable, write_text
 from shine.faces.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning, formulas_put_in
+from shine.faces.runs.motion import DynamicsRecord, dynamics_record, found_motion
 from shine.faces.runs.opening import open_run
-from shine.faces.runs.records import PutInRecord, ResultRecord, front_csv, read_result, result_json, result_record
-from shine.faces.runs.resuming import check_limits, description, last_state
+from shine.faces.runs.records import PutInRecord, ResultRecord, front_csv, result_json, result_record
+from shine.faces.runs.resuming import check_limits, description, last_state, not_of_this_run
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 
 if TYPE_CHECKING:
-    from shine.search.evolution.observers import Progress, Visitor
+    from shine.search.dynamics.result import DynamicsResult
+    from shine.search.dynamics.session import MotionState
+    from shine.search.evolution.observers import Observers, Progress, Visitor
     from shine.search.evolution.run_state import State
 
-
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-
-from shine.base.files import remove_leftovers
-from shine.faces.runs.files import unwritable
+    AnyResult = Result | DynamicsResult
+    AnyState = State | MotionState
 
 Report = Callable[["Progress"], object]
 """Receives the progress of each generation, and ends the run by returning True."""
@@ -42,7 +44,7 @@ LIMITS = ("loss", "generations", "seconds", "stagnation")
 
 
 def run_job(
-    job: Job,
+    job: AnyJob,
     folder: str | Path,
     report: Report | None = None,
     *,
@@ -50,12 +52,12 @@ def run_job(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     visitor: Visitor | None = None,
     began: float | None = None,
-) -> Result:
+) -> AnyResult:
     """Search, and keep the configuration, the log, checkpoints and the result in a folder.
 
     Parameters
     ----------
-    job : Job
+    job : Job or DynamicsJob
     folder : path
         An existing, empty folder.
     report : callable, optional
@@ -72,7 +74,7 @@ def run_job(
 
     Returns
     -------
-    Result
+    Result or DynamicsResult
         Partial if the run was interrupted. It is returned even if it could not be written.
 
     Raises
@@ -84,13 +86,14 @@ def run_job(
         If a guess or a primitive cannot be used. `read_job` has checked those of its jobs.
     """
     began = time.monotonic() if began is None else began
-    if not all(isinstance(entry, str) for entry in (*job.config.guesses, *job.config.primitives)):
+    written = (*job.config.guesses, *job.config.primitives)
+    if isinstance(job, Job) and not all(isinstance(entry, str) for entry in written):
         job = with_formulas(job)
     folder = Path(folder)
     with only_writer(folder):
         check_empty(folder)
         write_text(folder / "config.yaml", dump_config(job.config))
-        for note in job.notes:
+        for note in job.notes if isinstance(job, Job) else ():
             tell(Notice(note))
         return _run(job, folder, None, report, tell, checkpoint_seconds, visitor, began)
 
@@ -104,7 +107,7 @@ def resume_job(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     visitor: Visitor | None = None,
     began: float | None = None,
-) -> Result:
+) -> AnyResult:
     """Go on with the run in a folder from its last checkpoint.
 
     The front is the same, to the last bit, as without the interruption. A run without a checkpoint begins anew. A run
@@ -135,13 +138,14 @@ def resume_job(
     if not (folder / "config.yaml").is_file():
         raise ExportError(f"{folder}: holds no run to go on with: it has no config.yaml")
     began = time.monotonic() if began is None else began
-    job, before = read_job(folder / "config.yaml", overrides), open_run(folder).config
+    job, before = read_any_job(folder / "config.yaml", overrides), open_run(folder).config
     with only_writer(folder):
         state = last_state(job, folder, tell)
-        record, earlier = _record(folder), _front(folder)
+        record, earlier = _before(folder)
         finished = record if record is not None and record.stopped_by in LIMITS else None
         if state is not None and job.config.stop != before.stop:
             check_limits(job.config.stop, state, record)
+            state = state if isinstance(job, Job) else cast("MotionState", state).under(before.stop, job.config.stop)
         if finished is not None and state is not None:
             if job.config.stop == before.stop:
                 tell(Notice(f"{folder}: is finished, by its limit of {finished.stopped_by}; raise it to go on"))
@@ -154,36 +158,30 @@ def resume_job(
         return _run(job, folder, state, report, tell, checkpoint_seconds, visitor, began, earlier)
 
 
-def _record(folder: Path) -> ResultRecord | None:
-    """The contents of result.json; None if there is none, or it cannot be read."""
+def _before(folder: Path) -> tuple[ResultRecord | None, tuple[Model, ...]]:
+    """The contents of result.json and the front in it; none if there are none, or they cannot be read."""
     try:
-        return read_result(folder)
+        run = open_run(folder)
+        return run.record, run.result.front.models
     except ExportError:
-        return None
-
-
-def _front(folder: Path) -> tuple[Model, ...]:
-    """The front in result.json; empty if there is none, or it cannot be read."""
-    try:
-        return open_run(folder).result.front.models
-    except ExportError:
-        return ()
+        return None, ()
 
 
 def _run(
-    job: Job,
+    job: AnyJob,
     folder: Path,
-    state: State | None,
+    state: AnyState | None,
     report: Report | None,
     tell: Callable[[Notice], None],
     checkpoint_seconds: float,
     visitor: Visitor | None,
     began: float | None,
     earlier: Sequence[Model] = (),
-) -> Result:
+) -> AnyResult:
     # Slow to import, and reading a result does not need it.
     from shine.search.evolution.observers import Observers
-    from shine.search.run import Several, search
+    from shine.search.evolution.run_state import StrangeStateError
+    from shine.search.run import Several
 
     config = job.config
     keeper = Keeper(folder, partial(description, job), tell, checkpoint_seconds)
@@ -197,8 +195,8 @@ def _run(
     put_in = formulas_put_in(keeper.log.path) if state else []
 
     def note(progress: Progress) -> None:
-        formulas = visitor.joined() if visitor is not None else ()
-        put_in.extend(PutInRecord(generation=progress.generation, formula=formula) for formula in formulas)
+        formulas, number = visitor.joined() if visitor is not None else (), progress.before + progress.generation
+        put_in.extend(PutInRecord(generation=number, formula=formula) for formula in formulas)
         keeper.note(progress, formulas)
 
     try:
@@ -208,28 +206,56 @@ def _run(
             except ValueError as error:
                 raise ConfigError([f"parallel: {error}"]) from None
             everyone = Several((note, *(() if report is None else (report,))))
-            observers = Observers(everyone, visitor, state, keeper.save, pool=pool, began=began)
-            result = search(job.dataset, config.search, observers, earlier)
-            result = result.with_preparation(job.preparation)
+            observers = Observers(everyone, visitor, pool=pool, began=began)
+            result = _found(job, observers, state, keeper.save, earlier)
         limit = config.stop.seconds
         until = math.inf if limit is None else time.monotonic() + limit - result.seconds
         until = 0.0 if result.stopped_by == "interrupted" else until
         _despite_an_interrupt(partial(_keep_result, keeper, folder, result, job, put_in, until))
+    except StrangeStateError as error:
+        raise not_of_this_run(folder, error) from None
     finally:
         _despite_an_interrupt(keeper.finish)
         keeper.summarize()
     return result
 
 
+def _found(
+    job: AnyJob, observers: Observers, state: Any, save: Callable[[Any], None], earlier: Sequence[Model]
+) -> AnyResult:
+    """What the search finds that a job asks for, from a state of its kind."""
+    if isinstance(job, DynamicsJob):
+        return found_motion(job, observers, state, save)
+    from shine.search.run import search
+
+    result = search(job.dataset, job.config.search, replace(observers, state=state, save=save), earlier)
+    return result.with_preparation(job.preparation)
+
+
 def _keep_result(
-    keeper: Keeper, folder: Path, result: Result, job: Job, put_in: Sequence[PutInRecord], until: float
+    keeper: Keeper, folder: Path, result: AnyResult, job: AnyJob, put_in: Sequence[PutInRecord], until: float
 ) -> None:
-    named, data = (job.config.target_name, job.config.primitive_texts), keeper.description["data"]
-    record = result_record(result, *named, job.preparation, put_in, data, config_values(job.config), until)
+    data, preparation = keeper.description["data"], job.preparation if isinstance(job, Job) else None
+    record = record_of(result, job.config, put_in, data, preparation, until)
     keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
     keeper.finish()
     # Last, because result.json marks a run as finished: a run that is killed before can go on and write the rest.
     keeper.attempt(folder / "result.json", partial(write_text, folder / "result.json", result_json(record)))
+
+
+def record_of(
+    result: AnyResult,
+    config: Config,
+    put_in: Sequence[PutInRecord] = (),
+    data: str | None = None,
+    preparation: Preparation | None = None,
+    until: float = math.inf,
+) -> ResultRecord | DynamicsRecord:
+    """The contents of result.json (see `result_record`)."""
+    if not isinstance(result, Result):
+        return dynamics_record(result, config, put_in, data)
+    named = config.target_name, config.primitive_texts
+    return result_record(result, *named, preparation, put_in, data, config_values(config), until)
 
 
 def _despite_an_interrupt(action: Callable[[], None]) -> None:

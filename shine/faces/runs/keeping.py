@@ -24,6 +24,7 @@ from shine.faces.runs.files import unwritable
 from shine.faces.runs.records import PutInRecord
 
 if TYPE_CHECKING:
+    from shine.search.dynamics.session import MotionState
     from shine.search.evolution.observers import Progress
     from shine.search.evolution.run_state import State
 
@@ -127,7 +128,7 @@ class Keeper:
         self._describe, self._tell, self._seconds, self._clock = describe, tell, checkpoint_seconds, clock
         self._description: Mapping[str, Any] | None = None
         self._due = clock() + checkpoint_seconds
-        self._unsaved: State | None = None
+        self._unsaved: State | MotionState | None = None
         self._unlogged: Progress | None = None
         self._missing: dict[Path, str] = {}
         self._told = False
@@ -139,7 +140,7 @@ class Keeper:
             self._description = self._describe()
         return self._description
 
-    def save(self, state: State) -> None:
+    def save(self, state: State | MotionState) -> None:
         """Remember the state after a generation, and write it if a checkpoint is due."""
         self._unsaved = state
         if self._clock() >= self._due:
@@ -155,7 +156,7 @@ class Keeper:
             Formulas that a person has put into the search.
         """
         loss = progress.best_loss if len(progress.front) else None
-        if self.log.thinning.takes(progress.generation, loss) or put_in:
+        if self.log.thinning.takes(progress.before + progress.generation, loss) or put_in:
             self._unlogged = None
             self._add(progress_record(progress, put_in))
         else:
@@ -196,7 +197,7 @@ class Keeper:
     def _add(self, record: Mapping[str, Any]) -> None:
         self.attempt(self.log.path, partial(self.log.add, record))
 
-    def _write(self, state: State) -> None:
+    def _write(self, state: State | MotionState) -> None:
         description = self.description  # it takes its time once, which says nothing about the next checkpoint
         began = self._clock()
         checkpoint = Checkpoint({**description, **state.header()}, state.to_arrays())
@@ -214,7 +215,8 @@ def progress_record(progress: Progress, put_in: Sequence[str] = ()) -> dict[str,
     """One line of log.jsonl, with the best individual so far before linear scaling, and the formulas put in."""
     best = progress.front.tree(len(progress.front) - 1) if len(progress.front) else None
     return {
-        "generation": progress.generation,
+        "generation": progress.before + progress.generation,
+        **({"search": progress.search} if progress.search else {}),
         "evaluations": progress.evaluations,
         "seconds": round(progress.seconds, 6),
         "loss": None if best is None else progress.best_loss,

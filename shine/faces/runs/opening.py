@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from shine.base.lazy import cached_property
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.faces.config import Config, read_config
 from shine.faces.runs.files import read_file
+from shine.faces.runs.motion import DynamicsRecord, is_motion, read_motion, result_of_record
 from shine.faces.runs.records import ModelRecord, ResultRecord, TemplateRecord, damaged, read_result
 from shine.lang.forms.names import cut, shown
 from shine.lang.forms.tree import Primitive
@@ -26,6 +27,9 @@ from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.problem.noise import NoiseEstimate
 from shine.search.templates.template import primitives_of
+
+if TYPE_CHECKING:
+    from shine.search.dynamics.result import DynamicsResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +164,20 @@ class Run:
         )
 
 
+class DynamicsRun(Run):
+    """A finished run of dynamics, read back from its folder."""
+
+    @cached_property
+    def record(self) -> DynamicsRecord:  # type: ignore[override]
+        """The contents of result.json; an `ExportError` if it is damaged."""
+        return read_motion(self.folder)
+
+    @cached_property
+    def result(self) -> DynamicsResult:  # type: ignore[override]
+        """The result of the run without `equations`; an `ExportError` if a formula in result.json cannot be read."""
+        return result_of_record(self.record, self.folder)
+
+
 def open_run(folder: str | Path) -> Run:
     """The run in a folder.
 
@@ -170,6 +188,7 @@ def open_run(folder: str | Path) -> Run:
     Returns
     -------
     Run
+        Of equations of motion a `DynamicsRun`, once it has ended.
 
     Raises
     ------
@@ -184,7 +203,7 @@ def open_run(folder: str | Path) -> Run:
     folder = Path(folder)
     if not (folder / "config.yaml").is_file() and not (folder / "result.json").is_file():
         raise ExportError(f"{folder}: holds no run; a run has a config.yaml, and a result.json once it has ended")
-    return Run(folder)
+    return DynamicsRun(folder) if is_motion(folder) else Run(folder)
 
 
 def complete_lines(content: bytes) -> list[dict[str, Any]]:

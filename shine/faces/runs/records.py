@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, JsonValue, ValidationError
@@ -28,15 +28,20 @@ from shine.search.evolution.complexity import normalized_weights
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 
+if TYPE_CHECKING:
+    from shine.search.dynamics.result import DynamicsResult
+
 LEVEL = 0.95
 """Level of the intervals."""
 
 
-class _Part(BaseModel):
+class Record(BaseModel):
+    """A part of result.json."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class ConstantRecord(_Part):
+class ConstantRecord(Record):
     """A constant of a formula. Infinite and unknown numbers are null."""
 
     name: str
@@ -53,7 +58,7 @@ class ConstantRecord(_Part):
     """Upper end of that interval."""
 
 
-class UncertaintyRecord(_Part):
+class UncertaintyRecord(Record):
     """Uncertainty of the constants of a formula."""
 
     form: str
@@ -119,11 +124,7 @@ FEW_ROWS = 10_000
 """Rows up to which all formulas of a front have intervals: nobody asked for those of the others."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-class TemplateRecord(_Record):
+class TemplateRecord(Record):
     """Functions and constants found for a template."""
 
     functions: dict[str, str]
@@ -132,7 +133,7 @@ class TemplateRecord(_Record):
     """The value of each parameter; of a parameter by group, a list in the order of `groups`."""
 
 
-class ModelRecord(_Record):
+class ModelRecord(Record):
     """One formula of the front."""
 
     expression: str
@@ -152,7 +153,7 @@ class ModelRecord(_Record):
     """Uncertainty of its constants; only of the chosen formula if there are many rows or little time."""
 
 
-class GroupsRecord(_Record):
+class GroupsRecord(Record):
     """The groups of a template's constants."""
 
     column: str
@@ -163,7 +164,7 @@ class GroupsRecord(_Record):
     """Names of the groups in the file, if the column numbers texts."""
 
 
-class NoiseRecord(_Record):
+class NoiseRecord(Record):
     """The noise, estimated without any formula."""
 
     model: str
@@ -178,7 +179,7 @@ class NoiseRecord(_Record):
     """Upper end of that interval."""
 
 
-class PutInRecord(_Record):
+class PutInRecord(Record):
     """A formula that a person put into the search."""
 
     generation: Annotated[int, Ge(0)]
@@ -187,7 +188,7 @@ class PutInRecord(_Record):
     """The formula as it was written."""
 
 
-class Versions(_Record):
+class Versions(Record):
     """Versions of the software that made the run."""
 
     shine: str
@@ -207,7 +208,7 @@ def _normalized_features(names: tuple[str, ...]) -> tuple[str, ...]:
         raise ValueError(str(error)) from None
 
 
-class ResultRecord(_Record):
+class ResultRecord(Record):
     """The contents of result.json."""
 
     schema_version: Literal[1]
@@ -270,7 +271,7 @@ def write_result(folder: Path, result: Result, target: str = "y", primitives: Se
     write_text(folder / "front.csv", front_csv(result))
 
 
-def result_json(record: ResultRecord) -> str:
+def result_json(record: BaseModel) -> str:
     """The text of result.json."""
     return json.dumps(record.model_dump(mode="json"), indent=2, allow_nan=False) + "\n"
 
@@ -383,7 +384,7 @@ def _groups_record(model: Model) -> GroupsRecord | None:
     return GroupsRecord(column=law.groups.column, values=law.groups.values, labels=law.groups.labels)
 
 
-def front_csv(result: Result) -> str:
+def front_csv(result: Result | DynamicsResult) -> str:
     """The front as a table, the chosen formula marked."""
     text = io.StringIO()
     writer = csv.DictWriter(text, ["complexity", "loss", "r2", "expression", "best"], lineterminator="\n")

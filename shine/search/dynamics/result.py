@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -172,6 +172,12 @@ class DynamicsResult:
         """Duration and end of the search, as a sentence."""
         by = STOPS.get(self.stopped_by, f"the limit of {self.stopped_by}")
         return f"{self.systems} systems {self.judged} in {self.seconds:.1f} s; stopped by {by}"
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The front as plain values: complexity, loss, r2, expression, best."""
+        for model in self.front:
+            told = {"complexity": model.complexity, "loss": model.error, "r2": model.r2}
+            yield {**told, "expression": model.expression, "best": model is self.chosen}
 
     def __repr__(self) -> str:
         return f"{self.front!r}\n{self.ending}"

@@ -15,13 +15,12 @@ from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.data.trajectories import Trajectories
 from shine.lang.forms.names import listed, shown
 from shine.search.dynamics.known_parts import Part
+from shine.search.dynamics.session import Session
 from shine.search.dynamics.smoothing.smoothing import Smoothed
-from shine.search.evolution.observers import Observers
 from shine.search.models.front import Front
 from shine.search.models.model import Model
 from shine.search.models.result import Result, Searches
 from shine.search.problem.settings import SearchSettings
-from shine.search.run import search
 from shine.search.templates.fits.sections import OUTPUT
 
 LEAST_SECONDS = 1e-3
@@ -174,7 +173,9 @@ class RateSearches(Searches):
     settings : SearchSettings
         The first search has the seed, the others the numbers that follow it.
     units : mapping of str to str, by features and by states
-    observers : Observers
+    session : Session
+    mark : str
+        Written after a state for its rate.
     """
 
     states: tuple[str, ...]
@@ -182,7 +183,8 @@ class RateSearches(Searches):
     rows: Sequence[tuple[RateRows, ...]]
     settings: SearchSettings
     units: tuple[Mapping[str, str], Mapping[str, str]]
-    observers: Observers
+    session: Session
+    mark: str = "'"
 
     def __post_init__(self) -> None:
         self.results: list[Result] = []
@@ -196,7 +198,7 @@ class RateSearches(Searches):
                 model = self.parts[number].known[0].model
                 self.results.append(Result(Front((model,), 0, "known"), 0, 0, 0, 0.0, self.settings.seed, "loss"))
                 continue
-            share, sought = (until - self.observers.clock()) / sought, sought - 1
+            share, sought = (until - self.session.clock()) / sought, sought - 1
             self.results.append(self._search(number, rows, share, rows.enough))
 
     def again(self, until: float, best: Sequence[Model], error: float) -> bool:
@@ -219,7 +221,7 @@ class RateSearches(Searches):
         long = [any(model.complexity > SHORT for model in models) for models in own]
         wanting = [number for number, misfit in missed.items() if misfit > EXPLAINED or long[number]]
         for place, number in enumerate(sorted(wanting, key=lambda each: -missed[each])):
-            share = (until - self.observers.clock()) / (len(wanting) - place)
+            share = (until - self.session.clock()) / (len(wanting) - place)
             if self.stopped_by_user or share < LEAST_AGAIN:
                 return place > 0
             rows, earlier = self.joined[number], tuple(self.results[number].front)
@@ -245,5 +247,6 @@ class RateSearches(Searches):
             units = {name: self.units[0][name] for name in rows.dataset.features}
             constraints = replace(constraints, units=units, target_unit=self.units[1][part.states[0]])
         own = replace(settings, stop=stop, fitness=fitness, seed=seed, template=part.template, constraints=constraints)
-        with stage(f"searching for {listed([f'{state}{chr(39)}' for state in part.states])}"):
-            return search(rows.dataset, own, replace(self.observers, began=None, state=None), earlier)
+        rates = listed([f"{state}{self.mark}" for state in part.states])
+        with stage(f"searching for {rates}"):
+            return self.session.search(f"{rates} again" if earlier else rates, rows.dataset, own, earlier)

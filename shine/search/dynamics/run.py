@@ -11,6 +11,7 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.stages import stage
+from shine.base.typing import Floats
 from shine.data.trajectories import Trajectories
 from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
 from shine.evaluate.rollouts.native import functions
@@ -34,6 +35,7 @@ from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.known_parts import RUN, Part, bare
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, RateRows, RateSearches, rate_rows
+from shine.search.dynamics.session import Session
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.sharing import with_sharing
 from shine.search.dynamics.system import SystemModel, digits_of
@@ -71,7 +73,9 @@ FIRST = 12
 
 @np.errstate(all="ignore")
 def find_dynamics(
-    trajectories: Trajectories, settings: DynamicsSettings, observers: Observers = NOBODY
+    trajectories: Trajectories,
+    settings: DynamicsSettings,
+    observers: Observers | Session = NOBODY,
 ) -> DynamicsResult:
     """Find the equations of motion of some trajectories.
 
@@ -79,8 +83,8 @@ def find_dynamics(
     ----------
     trajectories : Trajectories
     settings : DynamicsSettings
-    observers : Observers
-        They get the reports of the searches for single rates.
+    observers : Observers or Session
+        Observers get the reports of the searches for single rates.
 
     Returns
     -------
@@ -92,34 +96,36 @@ def find_dynamics(
     DataError, UnsupportedSyntaxError, ValueError
         If the trajectories, a function or a setting is invalid.
     """
-    observers = observers.begun()
+    session = Session.of(observers)
     with stage("preparing the integrator"):
         functions()  # before the searches, whose time is what this leaves: its first call on a machine compiles
     with stage("smoothing the trajectories"):
         forms = hidden_forms(trajectories, settings) if settings.hidden else (form_of(trajectories, settings),)
-    return _of_form(forms[0], settings, observers) if len(forms) == 1 else _of_forms(forms, settings, observers)
+    return _of_form(forms[0], settings, session) if len(forms) == 1 else _of_forms(forms, settings, session)
 
 
-def _of_forms(forms: Sequence[Form], settings: DynamicsSettings, observers: Observers) -> DynamicsResult:
+def _of_forms(forms: Sequence[Form], settings: DynamicsSettings, session: Session) -> DynamicsResult:
     """The shortest description by a system with a hidden state, or by the first form, which has none."""
     seconds = math.inf if settings.search.stop.seconds is None else settings.search.stop.seconds
 
-    def found(form: Form, share: float) -> DynamicsResult:
+    def found(form: Form, share: float, name: str) -> DynamicsResult:
         search = settings.search
         if math.isfinite(share):
             search = replace(search, stop=replace(search.stop, seconds=max(share, LEAST_SECONDS)))
-        return _of_form(form, replace(settings, search=search), replace(observers, began=None).begun())
+        session.begin(name)
+        return _of_form(form, replace(settings, search=search), session)
 
     def left() -> float:
-        return seconds - (observers.clock() - observers.origin)
+        return seconds - session.seconds
 
-    results = [found(forms[0], TRIED * seconds / len(forms))]
+    results = [found(forms[0], TRIED * seconds / len(forms), "form 0")]
     tried, problem = [forms[0]], ""
-    for form in forms[1:]:
-        if results[-1].stopped_by in USER or left() < 0.1 * seconds:
+    for number, form in enumerate(forms[1:], 1):
+        late = left() < 0.1 * seconds and not session.has_begun(f"form {number}")
+        if results[-1].stopped_by in USER or late:
             break
         try:
-            results.append(found(form, TRIED * seconds / len(forms)))
+            results.append(found(form, TRIED * seconds / len(forms), f"form {number}"))
             tried.append(form)
         except DataError as error:
             # The rates of its hidden state are not known at any time.
@@ -130,13 +136,13 @@ def _of_forms(forms: Sequence[Form], settings: DynamicsSettings, observers: Obse
     at = int(np.argmin([each.chosen.nats + NEAR * (number > 0) for number, each in enumerate(results)]))
     best = results[at]
     if results[-1].stopped_by not in USER and LEAST_AGAIN < left() < math.inf and not best.chosen.error < EXACT:
-        results.append(found(tried[at], left()))
+        results.append(found(tried[at], left(), f"form {at} again"))
         best = min(best, results[-1], key=lambda each: each.chosen.nats)
     front, more = best.front, results[0].chosen.nats - best.chosen.nats
     if len(results) > 1 and math.isfinite(best.chosen.nats):
         front = replace(front, reason=f"{front.reason}; {_shown(settings.hidden, best.chosen, more)}")
     systems = sum(each.systems for each in results)
-    return replace(best, front=front, seconds=observers.clock() - observers.origin, systems=systems)
+    return replace(best, front=front, seconds=session.seconds, systems=systems)
 
 
 def _shown(name: str, best: SystemModel, more: float) -> str:
@@ -148,14 +154,14 @@ def _shown(name: str, best: SystemModel, more: float) -> str:
     return f"without {name}, {more:.0f} nats more" if math.isfinite(more) else f"without {name}, none follows them"
 
 
-def _of_form(form: Form, settings: DynamicsSettings, observers: Observers) -> DynamicsResult:
+def _of_form(form: Form, settings: DynamicsSettings, session: Session) -> DynamicsResult:
     """The result of the searches for one form."""
     rows = [_rows_of(part, form, settings.autonomous) for part in form.parts]
     units = units_of(form, settings.units) if settings.units else ({}, {})
     if settings.units and settings.search.constraints.dimensionless_constants:
         _check_units(form, rows, units)
-    searches = RateSearches(form.trajectories.states, form.parts, rows, settings.search, units, observers)
-    return _Finding(form, searches, observers).result()
+    searches = RateSearches(form.trajectories.states, form.parts, rows, settings.search, units, session)
+    return _Finding(form, searches, session).result()
 
 
 def _check_units(form: Form, rows: Sequence[Sequence[RateRows]], units: tuple[Mapping[str, str], ...]) -> None:
@@ -184,7 +190,7 @@ class _Finding:
 
     form: Form
     searches: RateSearches
-    observers: Observers
+    session: Session
     systems: dict[tuple[Model, ...], SystemModel] = field(default_factory=dict)
     tried: set[tuple[Model, ...]] = field(default_factory=set)
 
@@ -193,19 +199,26 @@ class _Finding:
         searches, stopped_by = self.searches, ""
         searches.first(self._at(FIRST_SEARCHES))
         try:
-            self._integrate(self._at(FIRST_SYSTEMS))
+            # A run that goes on may have lost the systems of this stage.
+            least = (FIRST_SYSTEMS - FIRST_SEARCHES) * (searches.settings.stop.seconds or 0.0)
+            until = max(self._at(FIRST_SYSTEMS), self.session.clock() + least)
+            self._integrate("first systems", min(until, self._at(LAST_SYSTEMS)))
             best, until = self._best, self._at(LAST_SEARCHES)
             if not searches.stopped_by_user and searches.again(until, best.equations, best.error):
-                self._integrate(self._at(LAST_SYSTEMS))
+                self._integrate("last systems", self._at(LAST_SYSTEMS))
         except KeyboardInterrupt:
             stopped_by = "interrupted"
         if not self.systems:
             models = tuple(result.best for result in searches.results)
             self.systems[models] = unfitted(self._equations(models), self.form)
         systems = distinct(self.systems.values())
-        with stage("checking the choice"):
-            late = stopped_by or searches.stopped_by_user
-            best = confirmed(systems, self.form, lambda: bool(late) or self.observers.clock() > self._at(LAST_CHECKS))
+        best = systems[0]
+        if not (stopped_by or searches.stopped_by_user):
+            try:
+                with stage("checking the choice"):
+                    best = confirmed(systems, self.form, lambda: self.session.clock() > self._at(LAST_CHECKS))
+            except KeyboardInterrupt:
+                stopped_by = "interrupted"
         runs = self.form.smooth.runs
         states = np.concatenate([run.states for run in runs])
         front = replace(
@@ -220,7 +233,7 @@ class _Finding:
                 for part, result in zip(searches.parts, searches.results, strict=True)
                 if not part.known
             },
-            seconds=self.observers.clock() - self.observers.origin,
+            seconds=self.session.seconds,
             seed=searches.settings.seed,
             stopped_by=stopped_by or searches.stopped_by,
             systems=len(self.systems),
@@ -233,15 +246,16 @@ class _Finding:
     def _at(self, share: float) -> float:
         """End of a share of the seconds; inf without a limit."""
         seconds = self.searches.settings.stop.seconds
-        return math.inf if seconds is None else self.observers.origin + share * seconds
+        return math.inf if seconds is None else self.session.origin + share * seconds
 
-    def _integrate(self, until: float) -> None:
+    def _integrate(self, name: str, until: float) -> None:
         """Fit the most likely systems of the equations found so far."""
-        clock = self.observers.clock
-        began = clock()
+        session = self.session
+        clock, began = session.clock, session.clock()
+        session.stage(name)
 
         def late(share: float = 1.0) -> bool:
-            return clock() > began + share * (until - began)
+            return not session.repeats and clock() > began + share * (until - began)
 
         fronts = [
             candidates_of(result.front, rows)
@@ -264,7 +278,7 @@ class _Finding:
                     break
                 models = tuple(each.model for each in candidates)
                 if models not in self.systems:
-                    self.systems[models] = fitted(self._equations(models), self.form, self._stop(late))
+                    self.systems[models] = fitted(self._equations(models), self.form, self._stop(late), session)
             if apart:
                 self._share([tuple(each.model for each in own) for own in images], late)
 
@@ -285,13 +299,13 @@ class _Finding:
 
     def _share(self, images: Sequence[tuple[Model, ...]], late: Callable[[], bool]) -> None:
         """Share constants in the best systems where that is shorter, in those of one law first: they share most."""
-        best = self._best.nats
+        best, session = self._best.nats, self.session
         near = [key for key, each in self.systems.items() if each.nats <= best + SHARING and key not in self.tried]
         for key in sorted(near, key=lambda each: (each not in images, self.systems[each].nats))[:MOST_SHARING]:
             if late():
                 break
             self.tried.add(key)
-            found = with_sharing(self.systems[key], lambda equations: fitted(equations, self.form, late))
+            found = with_sharing(self.systems[key], lambda equations: fitted(equations, self.form, late, session))
             if found is not None and found.nats < self.systems[key].nats:
                 self.systems[key] = found
 
@@ -304,10 +318,12 @@ class _Finding:
 
     def _stop(self, late: Callable[[], bool]) -> Callable[[], bool]:
         """Whether a fit is to end: the first one may go on for a while, as there is no other."""
-        return late if self.systems else lambda: self.observers.clock() > self._at(LAST_SYSTEMS)
+        return late if self.systems else lambda: self.session.clock() > self._at(LAST_SYSTEMS)
 
 
-def fitted(equations: Sequence[Equation], form: Form, stop: Callable[[], bool]) -> SystemModel:
+def fitted(
+    equations: Sequence[Equation], form: Form, stop: Callable[[], bool], session: Session | None = None
+) -> SystemModel:
     """The system of some equations, with the constants and initial states that fit the readings best.
 
     Parameters
@@ -317,6 +333,8 @@ def fitted(equations: Sequence[Equation], form: Form, stop: Callable[[], bool]) 
     form : Form
     stop : callable
         Says whether the time is over; the fit then ends with what it has.
+    session : Session, optional
+        Keeps the fit.
 
     Returns
     -------
@@ -325,19 +343,33 @@ def fitted(equations: Sequence[Equation], form: Form, stop: Callable[[], bool]) 
     """
     start = unfitted(equations, form)
     system, readings = start.compiled, form.readings
-    smooth = [run.states for run in readings.smooth.runs]
-    settings = FitSettings(stop=stop, sizes=readings.sizes)
-    fit = fit_rollouts(system, readings.trajectories, unknowns=start.unknowns, smooth=smooth, settings=settings)
-    if not fit.succeeded:
+
+    def told() -> Floats:
+        smooth = [run.states for run in readings.smooth.runs]
+        settings = FitSettings(stop=stop, sizes=readings.sizes)
+        fit = fit_rollouts(system, readings.trajectories, unknowns=start.unknowns, smooth=smooth, settings=settings)
+        losses, relative = readings.losses(fit.states)
+        losses = losses if fit.succeeded else np.full(len(losses), math.inf)
+        starts = np.stack([states[0] for states in fit.states])
+        further = np.array([len(fit.starts) - len(starts), fit.stiff])
+        parts = fit.constants, starts, losses, relative, fit.noise, fit.covariance, further
+        return np.concatenate([part.ravel() for part in parts], dtype=np.float64)
+
+    size, (runs, states) = len(system.constants), start.starts.shape
+    ends = np.cumsum([size, runs * states, states, states, states, size * size])
+    texts = str([(str(each.model.tree), each.names, each.factors) for each in equations])
+    numbers = told() if session is None else session.fit(texts, int(ends[-1]) + 2, told)
+    constants, starts, losses, relative, noise, covariance, (anew, stiff) = np.split(numbers, ends)
+    if not (np.isfinite(losses).all() and np.isfinite(constants).all()):
         return start
-    losses, relative = readings.losses(fit.states)
-    trees = system.trees_with(fit.constants)
+    covariance, restarts = covariance.reshape(size, size), int(anew)
+    trees = system.trees_with(constants)
     parts = [slice(first, end) for first, end in zip((0, *system.ends[:-1]), system.ends, strict=True)]
     assert start.unknowns is not None
     counts = start.unknowns.counts(parts)
-    errors = np.sqrt(np.diagonal(fit.covariance))
+    errors = np.sqrt(np.diagonal(covariance))
     digits = [
-        model.digits or digits_of(fit.constants[part], errors[part])
+        model.digits or digits_of(constants[part], errors[part])
         for model, part in zip(start.equations, parts, strict=True)
     ]
     if start.unknowns.count < int((start.unknowns.numbers >= 0).sum()):
@@ -348,18 +380,17 @@ def fitted(equations: Sequence[Equation], form: Form, stop: Callable[[], bool]) 
     )
     sizes = [bare(tree).size - each.saved for tree, each in zip(trees, equations, strict=True)]
     # Stretches that start anew are paid for as constants.
-    anew = len(fit.starts) - len(readings.smooth.runs)
     return replace(
         start,
         equations=models,
         losses=losses,
-        starts=np.stack([states[0] for states in fit.states]),
-        noise=fit.noise,
-        covariance=fit.covariance,
-        nats=readings.nats(relative, sizes, [count + anew for count in counts]) + _oddity(trees),
-        rest=readings.nats(relative, [0] * len(trees), [anew] * len(trees)),
-        restarts=anew,
-        stiff=fit.stiff,
+        starts=starts.reshape(runs, states),
+        noise=noise,
+        covariance=covariance,
+        nats=readings.nats(relative, sizes, [count + restarts for count in counts]) + _oddity(trees),
+        rest=readings.nats(relative, [0] * len(trees), [restarts] * len(trees)),
+        restarts=restarts,
+        stiff=bool(stiff),
     )
 
 

@@ -359,6 +359,13 @@ class SystemModel:
         return list(dict.fromkeys(lines))  # equations may share such a constant
 
     @property
+    def expression(self) -> str:
+        """The equations that were sought, as text."""
+        trees = [self.trees[place] for place in self.sought]
+        texts = [for_people(each).readable if each.assignments else str(each) for each in trees]
+        return "; ".join(f"{left} = {text}" for left, text in zip(self.lefts, texts, strict=True))
+
+    @property
     def lefts(self) -> list[str]:
         """Left sides of the equations that were sought: rates, second derivatives, or the states a step later."""
         ending = "[k+1]" if self.is_map else "'" * self.order

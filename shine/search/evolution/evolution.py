@@ -135,8 +135,8 @@ class _Run:
         self, world: World, stop: StopSettings, rng: np.random.Generator, observers: Observers, continued: bool
     ) -> None:
         state, nat = observers.state, world.scoring.nat
-        if state is not None and world.settings.max_size < state.archive.individuals.width <= world.settings.longest:
-            world = _wider(world, state.archive.individuals.width)
+        if state is not None:
+            world = replace(world, settings=settings_of(state, world.primitives, world.settings))
         settings = world.settings
         self.world, self.stop, self.observers, self.continued = world, stop, observers, continued
         self.began = observers.origin
@@ -146,7 +146,6 @@ class _Run:
             width = width_of(world.primitives, settings.max_size)
             self.rng, self.archive = rng, Archive.empty(world.primitives, width, settings.complexity, nat)
         else:
-            check_state(state, world.primitives, settings)
             self.rng, self.archive = restored_generator(state.random), replace(state.archive, nat=nat)
         pool = observers.pool
         self.epochs = LocalEpochs(self.deadline) if pool is None or settings.islands == 1 else WorkerEpochs(pool)
@@ -339,7 +338,7 @@ class _Run:
         if longest > width:
             # An exact formula is longer than others may be.
             known, width = self.archive, longest
-            self.world = _wider(self.world, width)
+            self.world = replace(self.world, settings=_wider(self.world.settings, width))
             settings, nat = self.world.settings, self.world.scoring.nat
             self.archive = Archive.empty(self.world.primitives, width, settings.complexity, nat)
             self.known = [Known.nobody()] * settings.islands
@@ -394,9 +393,17 @@ class _Run:
         return Progress(self.generation, self.evaluations, self.seconds, front, scores, refuted=self.refuted)
 
 
-def _wider(world: World, width: int) -> World:
-    """The world for formulas of so many nodes."""
-    return replace(world, settings=replace(world.settings, max_size=width, max_exact_size=world.settings.longest))
+def settings_of(state: State, primitives: PrimitiveSet, settings: EvolutionSettings) -> EvolutionSettings:
+    """The settings of a run that goes on from a state; a `StrangeStateError` if it belongs to another run."""
+    width = state.archive.individuals.width
+    settings = _wider(settings, width) if settings.max_size < width <= settings.longest else settings
+    check_state(state, primitives, settings)
+    return settings
+
+
+def _wider(settings: EvolutionSettings, width: int) -> EvolutionSettings:
+    """The settings for formulas of so many nodes."""
+    return replace(settings, max_size=width, max_exact_size=settings.longest)
 
 
 def _within_limits(

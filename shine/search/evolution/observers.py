@@ -44,6 +44,10 @@ class Progress:
         Writes a formula of a front for people, given its position.
     refuted : int
         Formulas so far whose loss a second computation did not confirm; they count as worthless.
+    search : str
+        Which search of several; empty if there is one.
+    before : int
+        Generations of the searches before it, their first populations included.
     """
 
     generation: int
@@ -53,6 +57,8 @@ class Progress:
     scores: Scores
     write: Callable[[int], str] | None = None
     refuted: int = 0
+    search: str = ""
+    before: int = 0
 
     @property
     def formula(self) -> str:
@@ -169,7 +175,7 @@ def is_true(answer: object) -> bool:
     return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
-def forget(state: State) -> None:
+def forget(state: object) -> None:
     """Save nothing."""
 
 

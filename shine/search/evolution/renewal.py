@@ -48,6 +48,8 @@ def evolve(
     last = math.inf if stop.generations is None else stop.generations
     told, asked, skipped = -1, False, -1
     latest = observers.state
+    if latest is not None:
+        evolution.settings_of(latest, start.primitives, settings)  # before anybody is scored
 
     def once(progress: Progress) -> object:
         """Report each generation once, although a sample begins with the generation that the one before ended with."""

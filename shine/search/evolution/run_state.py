@@ -246,21 +246,25 @@ def _population(name: str, arrays: Arrays, primitives: PrimitiveSet) -> Populati
     return population
 
 
+class StrangeStateError(ValueError):
+    """A state belongs to another run."""
+
+
 def check_state(state: State, primitives: PrimitiveSet, settings: EvolutionSettings) -> None:
-    """Raise a `ValueError` if the state shows that it belongs to a run of other primitives or settings."""
+    """Raise a `StrangeStateError` if the state shows that it belongs to a run of other primitives or settings."""
     if state.primitives != primitives:
-        raise ValueError("the state belongs to a run with another primitive set")
+        raise StrangeStateError("the state belongs to a run with another primitive set")
     empty = Archive.empty(primitives, width_of(primitives, settings.max_size), settings.complexity)
     found = state.archive.individuals.codes.shape, dict(state.archive.weights), len(state.islands)
     if found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
-        raise ValueError("the state belongs to a run with another max_size, complexity or number of islands")
+        raise StrangeStateError("the state belongs to a run with another max_size, complexity or number of islands")
     everyone = [*(island.parents for island in state.islands), state.parts]
     _, levels = formula_limits(primitives, settings.max_size, settings.max_depth)
     if any((formula_depths(population) > levels).any() for population in everyone):
-        raise ValueError("the state has individuals with more levels than max_depth allows")
+        raise StrangeStateError("the state has individuals with more levels than max_depth allows")
     for island in state.islands:
         if not within_life(island.parents, island.life, settings.max_size).all():
-            raise ValueError(f"the state has larger individuals than life {island.life} of their island allows")
+            raise StrangeStateError(f"the state has larger individuals than life {island.life} of their island allows")
 
 
 def header_of_slots(primitives: PrimitiveSet) -> dict[str, Any]:

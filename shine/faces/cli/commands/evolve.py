@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -33,23 +33,43 @@ if TYPE_CHECKING:
     from shine.faces.runs import Run
     from shine.faces.runs.keeping import Notice
     from shine.lang.forms.rounding import Precision
+    from shine.search.dynamics.result import DynamicsResult
     from shine.search.evolution.observers import Progress
     from shine.search.models.result import Result
     from shine.search.run import Callback
+
+
+def search_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of commands that search; they get `overrides`, `printed`, `page`, `precision` and `logs`."""
+
+    @wraps(command)
+    def asked(
+        *given: Any,
+        overrides: tuple[str, ...],
+        live: bool,
+        show: bool,
+        workers: int | None,
+        dask: str | None,
+        slurm: dict[str, str] | None,
+        quiet: bool,
+        as_json: bool,
+        **others: Any,
+    ) -> int:
+        overrides += tuple(parallel_overrides(workers, dask, slurm))
+        printed, page = printed_by(quiet, as_json), live_page(live, show)
+        return command(*given, overrides=overrides, printed=printed, page=page, **others)
+
+    options = set_option, live_option, open_option, parallel_options, precision_option, log_option, quiet_option
+    for option in (result_json_option, *reversed(options)):
+        asked = option(asked)
+    return asked
 
 
 @click.command("evolve")
 @click.argument("config", type=FILE)
 @click.option("--seed", type=SEED, metavar="N", help="Seed, instead of the configuration's.")
 @click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; by default runs/<CONFIG>[-2, ...].")
-@set_option
-@live_option
-@open_option
-@parallel_options
-@precision_option
-@log_option
-@quiet_option
-@result_json_option
+@search_options
 @click.pass_context
 def evolve(
     context: click.Context,
@@ -57,15 +77,10 @@ def evolve(
     seed: int | None,
     out: Path | None,
     overrides: tuple[str, ...],
-    live: bool,
-    show: bool,
-    workers: int | None,
-    dask: str | None,
-    slurm: dict[str, str] | None,
+    printed: str,
+    page: bool | None,
     precision: Precision,
     logs: tuple[str, ...],
-    quiet: bool,
-    as_json: bool,
 ) -> int:
     """Search for formulas with the settings of CONFIG, a YAML file.
 
@@ -77,17 +92,6 @@ def evolve(
       shine evolve configs/pythagoras.yaml --seed 3 --set stop.seconds=10
       shine evolve big.yaml --set evolution.islands=16 --workers 8
     """
-    from shine.faces.config import is_dynamics
-
-    overrides += tuple(parallel_overrides(workers, dask, slurm))
-    printed, page = printed_by(quiet, as_json), live_page(live, show)
-    if is_dynamics(config, overrides):
-        from shine.faces.cli.dynamics import evolve_dynamics
-
-        if page is not None or logs or workers or dask or slurm:
-            raise click.UsageError("--live, --log, --workers, --dask and --slurm are not for dynamics")
-        seeded = [*overrides, *([] if seed is None else [f"seed={seed}"])]
-        return evolve_dynamics(config, out, seeded, printed, precision, interruption_of(context))
     return run_config(config, seed, out, overrides, printed, precision, interruption_of(context), page, logs)
 
 
@@ -105,11 +109,11 @@ def run_config(
     """Run a configuration and print the result; return the exit code."""
     from shine.base.stages import stage
     from shine.faces.cli.progress import display_for
-    from shine.faces.config import read_job
+    from shine.faces.config import read_any_job
     from shine.faces.runs import chosen_folder, default_folder, run_job
 
     with display_for(printed, f"reading {config_path} and its data") as display:
-        job = read_job(config_path, [*overrides, *([] if seed is None else [f"seed={seed}"])])
+        job = read_any_job(config_path, [*overrides, *([] if seed is None else [f"seed={seed}"])])
         loggers(logs, Path())  # what they lack is told before there is a folder
         try:
             folder = default_folder(config_path) if out is None else chosen_folder(out)
@@ -142,7 +146,7 @@ def interruption_of(context: click.Context) -> Interruption:
 
 
 def searched(
-    search: Callable[..., Result],
+    search: Callable[..., Result | DynamicsResult],
     config: Config,
     display: Silence,
     interruption: Interruption,
@@ -150,8 +154,9 @@ def searched(
     live: bool | None,
     folder: Path,
     before: Run | None = None,
-) -> tuple[Result, list[Notice]]:
+) -> tuple[Result | DynamicsResult, list[Notice]]:
     """Search and show the progress, on a live page, too, if it is wanted; notices are shown at once."""
+    from shine.search.models.result import Result
     from shine.search.run import Several
 
     notices: list[Notice] = []
@@ -165,18 +170,26 @@ def searched(
         notices.append(notice)
         display.message(f"{'error' if notice.failed else 'note'}: {notice.text}")
 
-    report = Several((show, *also))
     if live is None:
-        return search(report, tell=tell, visitor=None), notices
+        return search(Several((show, *also)), tell=tell, visitor=None), notices
     from shine.faces.live.view import Live  # slow to import, and few searches need it
 
     with Live(folder.resolve().name, config.target_name) as page:
-        visitor = page.watch(history=before.history if before else ())
+        motion = config.dynamics is not None
+        visitor = page.watch(history=before.history if before and not motion else ())
         display.message(f"live page, for you alone: {page.url}")
         if live and not page.show_in_browser():
             display.message("note: no browser can be opened; open the address yourself")
-        result = search(report, tell=tell, visitor=visitor)
-        page.ended(result, config.model_dump(mode="json"))
+        result = search(Several((show, *also, *([page] if motion else []))), tell=tell, visitor=visitor)
+        settings = config.model_dump(mode="json")
+        if isinstance(result, Result):
+            page.ended(result, settings)
+        else:
+            from shine.faces.config import read_dynamics
+            from shine.faces.dynamics.report import report_parts
+
+            readings = read_dynamics(folder / "config.yaml").trajectories
+            page.reports(report_parts(result.front, readings, folder.resolve().name, settings))
     return result, notices
 
 
@@ -195,7 +208,7 @@ def loggers(names: Sequence[str], folder: Path) -> list[Callback]:
 
 
 def print_result(
-    result: Result,
+    result: Result | DynamicsResult,
     notices: list[Notice],
     config: Config,
     folder: Path,
@@ -204,12 +217,13 @@ def print_result(
     interruption: Interruption,
 ) -> int:
     """Print the result; returns the exit code."""
-    from shine.faces.runs import read_result, result_record
+    from shine.faces.runs import open_run
+    from shine.faces.runs.jobs import record_of
 
     failed = any(notice.failed for notice in notices)
     kept = "what could be written is" if failed else "result.json, front.csv, log.jsonl and config.yaml are"
     if printed == "json":
-        record = result_record(result, config.target_name, config.primitive_texts) if failed else read_result(folder)
+        record = record_of(result, config) if failed else open_run(folder).record
         print_json(record.model_dump(mode="json"))
     elif printed != "nothing":
         _print_result(result, f"{kept} in {folder}", printed, precision)
@@ -218,9 +232,14 @@ def print_result(
     return FAILURE if failed else 0
 
 
-def _print_result(result: Result, kept: str, printed: str, precision: Precision) -> None:
+def _print_result(result: Result | DynamicsResult, kept: str, printed: str, precision: Precision) -> None:
     from shine.faces.cli.output import front_table
+    from shine.search.models.result import Result
 
+    if not isinstance(result, Result):
+        exact = "\n".join(result.chosen.lines("exact"))
+        click.echo(exact if printed == "formula" else f"{result.front.table(precision)}\n{result.ending}\n{kept}")
+        return
     if printed == "formula":
         click.echo(result.best.expression)
         return

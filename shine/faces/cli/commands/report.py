@@ -33,14 +33,17 @@ def report(folder: Path, out: Path | None, show: bool, precision: Precision, as_
     from shine.faces.cli.dynamics import dynamics_run
     from shine.faces.config import read_dynamics, read_job
     from shine.formats.page import report_html
+    from shine.formats.page.markup import element
+    from shine.formats.page.page import html_page, own_text
 
     system = dynamics_run(folder)
     if system is not None:
-        from shine.faces.dynamics.report import dynamics_html
+        from shine.faces.dynamics.report import report_parts
 
         job = read_dynamics(system.folder / "config.yaml")
         name = system.folder.resolve().name
-        page = dynamics_html(system.front, job.trajectories, name, system.record.settings, precision)
+        parts = report_parts(system.result.front, job.trajectories, name, system.record.settings, precision)
+        page = html_page(name, element("main", *parts), own_text("script.js"))
         _written(system.folder / "report.html" if out is None else out, page, show, as_json)
         return
     run = opened(folder)

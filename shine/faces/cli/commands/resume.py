@@ -9,19 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from shine.base.errors import ExportError
-from shine.faces.cli.commands.evolve import interruption_of, live_page, loggers, print_result, printed_by, searched
-from shine.faces.cli.options import (
-    FILE,
-    live_option,
-    log_option,
-    open_option,
-    parallel_options,
-    parallel_overrides,
-    precision_option,
-    quiet_option,
-    result_json_option,
-    set_option,
-)
+from shine.faces.cli.commands.evolve import interruption_of, loggers, print_result, search_options, searched
+from shine.faces.cli.options import FILE
 from shine.faces.cli.sources import check_folder, run_folder
 
 if TYPE_CHECKING:
@@ -30,28 +19,16 @@ if TYPE_CHECKING:
 
 @click.command("resume")
 @click.argument("folder", metavar="RUN", type=FILE)
-@set_option
-@live_option
-@open_option
-@parallel_options
-@precision_option
-@log_option
-@quiet_option
-@result_json_option
+@search_options
 @click.pass_context
 def resume(
     context: click.Context,
     folder: Path,
     overrides: tuple[str, ...],
-    live: bool,
-    show: bool,
-    workers: int | None,
-    dask: str | None,
-    slurm: dict[str, str] | None,
+    printed: str,
+    page: bool | None,
     precision: Precision,
     logs: tuple[str, ...],
-    quiet: bool,
-    as_json: bool,
 ) -> int:
     """Go on with the interrupted search in the folder RUN.
 
@@ -64,15 +41,11 @@ def resume(
     """
     from shine.base.stages import stage
     from shine.faces.cli.progress import display_for
-    from shine.faces.config import is_dynamics, read_config
+    from shine.faces.config import read_config
     from shine.faces.runs import open_run, resume_job
 
-    overrides += tuple(parallel_overrides(workers, dask, slurm))
-    printed, page, interruption = printed_by(quiet, as_json), live_page(live, show), interruption_of(context)
-    folder = run_folder(folder)
+    folder, interruption = run_folder(folder), interruption_of(context)
     check_folder(folder)
-    if (folder / "config.yaml").is_file() and is_dynamics(folder / "config.yaml"):
-        raise click.UsageError(f"{folder}: searches for equations of motion are not resumed; start it again")
     try:
         with display_for(printed, f"reading {folder}") as display:
             run = open_run(folder)

@@ -253,7 +253,7 @@ def _print_front(folder: Path, entry: Entry, precision: Precision) -> None:
         if (system := dynamics_run(folder)) is None:
             click.echo(front_table(open_run(folder).result, screen_width(), precision))
         else:
-            click.echo(system.front.table(precision))
+            click.echo(system.result.front.table(precision))
     except ShineError:
         for each in entry.formulas:
             click.echo(f"so far: {text_of(each)}")

@@ -20,15 +20,15 @@ from shine.search.dynamics.fields.operands import without_an_operand
 from shine.search.dynamics.fields.weak import ACCURACY, WeakFit, WeakForm, kept_back_loss, weak_fit
 from shine.search.dynamics.joining import Candidate, best_first
 from shine.search.dynamics.kept_back import CLEARLY, MOST_CANDIDATES
+from shine.search.dynamics.known_parts import Part
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
-from shine.search.dynamics.rows import LEAST_EVIDENCE
+from shine.search.dynamics.rows import LEAST_EVIDENCE, RateRows, RateSearches
+from shine.search.dynamics.session import Session
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import digits_of
 from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.models.model import Model
-from shine.search.models.result import USER, Result
-from shine.search.problem.settings import SearchSettings
-from shine.search.run import search
+from shine.search.models.result import Result
 
 SEARCHES, JUDGED = 0.75, 0.97
 """Shares of the seconds at which the searches end, and the fits of their formulas in the weak form."""
@@ -41,15 +41,19 @@ MOST_SYSTEMS = 60
 
 
 @np.errstate(all="ignore")
-def find_fields(field: Field, settings: DynamicsSettings, observers: Observers = NOBODY) -> DynamicsResult:
+def find_fields(
+    field: Field,
+    settings: DynamicsSettings,
+    observers: Observers | Session = NOBODY,
+) -> DynamicsResult:
     """Find the partial differential equations of some fields.
 
     Parameters
     ----------
     field : Field
     settings : DynamicsSettings
-    observers : Observers
-        They get the reports of the searches for single fields.
+    observers : Observers or Session
+        Observers get the reports of the searches for single rates.
 
     Returns
     -------
@@ -61,7 +65,7 @@ def find_fields(field: Field, settings: DynamicsSettings, observers: Observers =
     UnsupportedSyntaxError, ValueError
         If a function or a setting is invalid.
     """
-    observers, order = observers.begun(), settings.derivatives
+    session, order = Session.of(observers), settings.derivatives
     with stage("smoothing the fields"):
         widths = likeliest_widths(field, order)
         smooth = mollified(field, widths, order)
@@ -69,20 +73,23 @@ def find_fields(field: Field, settings: DynamicsSettings, observers: Observers =
     rates, columns = smooth.rows()
     independent = smooth.rates[0].size / math.prod([2.0 * widths[0], *(2.0 * widths[1] for _ in field.axes)])
     evidence = min(max(independent, LEAST_EVIDENCE), float(columns.shape[1]))
-    results: list[Result] = []
-    for number, state in enumerate(field.states):
-        dataset = Dataset.from_arrays(columns.T, rates[number], features=features_of(field, order))
-        with stage(f"searching for {state}_t"):
-            own = _settings(settings, results, len(field.states), evidence, observers)
-            results.append(search(dataset, own, replace(observers, began=None, state=None)))
+    datasets = [Dataset.from_arrays(columns.T, own, features=features_of(field, order)) for own in rates]
+    rows = [(RateRows(dataset, evidence, 0.0, 0.0),) for dataset in datasets]
+    sought, seconds = [Part((state,)) for state in field.states], settings.search.stop.seconds
+    searches = RateSearches(field.states, sought, rows, settings.search, ({}, {}), session, "_t")
+    searches.first(math.inf if seconds is None else session.origin + SEARCHES * seconds)
+    results, stopped_by = searches.results, searches.stopped_by
     with stage("judging by the weak form"):
-        seconds = settings.search.stop.seconds
-        until = math.inf if seconds is None else observers.origin + JUDGED * seconds
+        until = math.inf if seconds is None else session.origin + JUDGED * seconds
 
-        def late() -> bool:
-            return observers.clock() > until
+        def fitted() -> list[list[tuple[Candidate, WeakFit]]]:
+            return [_fitted(each, form, number, lambda: session.clock() > until) for number, each in enumerate(results)]
 
-        candidates = [_fitted(result, form, number, late) for number, result in enumerate(results)]
+        try:
+            candidates = fitted()
+        except KeyboardInterrupt:
+            until, stopped_by = -math.inf, "interrupted"
+            candidates = fitted()
         chosen = [_confirmed(own, form, number) for number, own in enumerate(candidates)]
         joined = list(islice(best_first([[each[0] for each in own] for own in candidates]), MOST_SYSTEMS))
         fits = {id(candidate): fit for own in candidates for candidate, fit in own}
@@ -98,13 +105,12 @@ def find_fields(field: Field, settings: DynamicsSettings, observers: Observers =
     others = [each.nats for each in models.values() if each is not system]
     parts = ["the only system" if not others else _reason(system.nats, min(others))]
     parts.append(f"the error of the weak form on the last quarter of the times, kept back, is {share}")
-    by_user = [result.stopped_by for result in results if result.stopped_by in USER]
     return DynamicsResult(
         front=replace(front, reason="; ".join(parts)),
         equations={state: result.front for state, result in zip(field.states, results, strict=True)},
-        seconds=observers.clock() - observers.origin,
+        seconds=session.seconds,
         seed=settings.search.seed,
-        stopped_by=(by_user or [results[-1].stopped_by])[0],
+        stopped_by=stopped_by,
         systems=len(models),
         judged="judged by the weak form",
     )
@@ -115,24 +121,6 @@ def _reason(nats: float, others: float) -> str:
     if nats > others:
         return "the least error on patches kept back"
     return f"the shortest description of the field; the next needs {others - nats:.1f} nats more"
-
-
-def _settings(
-    settings: DynamicsSettings,
-    done: Sequence[Result],
-    fields: int,
-    evidence: float,
-    observers: Observers,
-) -> SearchSettings:
-    """The settings of the next search: an even share of the time that is left."""
-    search, stop = settings.search, settings.search.stop
-    if stop.seconds is not None:
-        left = observers.origin + SEARCHES * stop.seconds - observers.clock()
-        stop = replace(stop, seconds=max(left / (fields - len(done)), 1e-3))
-    if any(result.stopped_by in USER for result in done):
-        stop = replace(stop, generations=0, seconds=1e-3)
-    fitness = replace(search.fitness, noise="absolute", evidence=evidence)
-    return replace(search, stop=stop, fitness=fitness, seed=search.seed + len(done))
 
 
 def _fitted(result: Result, form: WeakForm, number: int, late: Callable[[], bool]) -> list[tuple[Candidate, WeakFit]]:

@@ -39,7 +39,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_run_of_this_version(real: Path):
     entry, result = read_entry(real), json.loads((real / "result.json").read_text())
-    assert entry.data_hash == data_digest(read_job(real / "config.yaml").dataset)
+    assert entry.data_hash == data_digest(read_job(real / "config.yaml"))
     assert (entry.data, entry.target, entry.seed, entry.problem) == ("a*a", "y", 7, "")
     assert entry.settings["evolution.population"] == 50
     assert [each.expression for each in entry.formulas] == [each["expression"] for each in result["front"]]

@@ -50,19 +50,6 @@ def test_a_column_beside_is_no_feature(config: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_resumed_run_finds_the_same(config: Path, tmp_path: Path) -> None:
-    whole = run_job(read_job(config), chosen_folder(tmp_path / "whole"))
-    run_job(
-        read_job(config),
-        chosen_folder(tmp_path / "part"),
-        lambda progress: progress.generation == 2,
-        checkpoint_seconds=0,
-    )
-    resumed = resume_job(tmp_path / "part", checkpoint_seconds=0)
-    assert list(resumed.rows()) == list(whole.rows())
-
-
-@pytest.mark.slow
 def test_the_folder_has_the_function(config: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     done = CliRunner().invoke(command_line, ["evolve", str(config), "--out", str(folder)])

@@ -12,7 +12,7 @@ from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.lang.parse import parse
 from shine.search.constraints.constraints import Constraints
 from shine.search.description import NATS_A_NODE
-from shine.search.dynamics import rows
+from shine.search.dynamics import session
 from shine.search.dynamics.equations import Equation
 from shine.search.dynamics.forms import form_of, form_of_system, hidden_forms, units_of
 from shine.search.dynamics.run import find_dynamics, unfitted
@@ -267,7 +267,7 @@ def test_each_search_gets_the_units_of_its_features_and_its_rate(monkeypatch):
         asked.append((own.constraints.units, own.constraints.target_unit))
         return Result(Front((Model(parse("1.0", dataset.features), 1.0, 0.0),), 0), 1, 1, 1, 0.0, 0, "seconds")
 
-    monkeypatch.setattr(rows, "search", constant)
+    monkeypatch.setattr(session, "search", constant)
     data = a_map(np.random.default_rng(0).standard_normal((12, 2)))
     find_dynamics(data, settings(units=UNITS))
     assert asked[:2] == [({"x": "m", "y": "kg"}, "m"), ({"x": "m", "y": "kg"}, "kg")]

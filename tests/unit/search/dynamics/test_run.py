@@ -99,19 +99,6 @@ def test_rates_have_a_column_for_each_state():
 
 
 @pytest.mark.slow
-def test_an_interrupt_keeps_what_was_found():
-    times = np.linspace(0, 8, 60)
-    noisy = oscillation(times) + 0.1 * np.random.default_rng(0).standard_normal((60, 2))
-
-    def stop(progress):
-        raise KeyboardInterrupt
-
-    found = find_dynamics(together((times, noisy)), settings(10.0), Observers(report=stop))
-    assert found.stopped_by == "interrupted"
-    assert len(found.front) > 0
-
-
-@pytest.mark.slow
 def test_an_epidemic_of_a_closed_town_leaves_rivals_and_an_experiment_tells_them_apart():
     """As s + i + r stays 1 in the data, many forms agree; towns of another size tell."""
     town = CompiledSystem(
