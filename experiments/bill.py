@@ -107,7 +107,9 @@ RULES = {
     "few rows": Rule("poles owed to a few rows", "search/finishing/few_rows.py", _left_out("few rows")),
     "shorter forms": Rule("exact formulas get shorter", "search/finishing/shorter.py", _left_out("shorter forms")),
     "tidied": Rule("tidy constants", "search/finishing/shorter.py", _left_out("tidy")),
-    "short numbers": Rule("short numbers in exact formulas", "search/finishing/shorter.py", _left_out("short numbers")),
+    "short numbers": Rule(
+        "short numbers in exact formulas", "search/finishing/refinement.py", _left_out("short numbers")
+    ),
     "supported digits": Rule(
         "digits that rows support",
         "search/finishing/supported_digits.py",

@@ -81,6 +81,7 @@ class Outcome:
     held: tuple[bool, ...]
     inside: tuple[bool, ...]
     band: float
+    outside: int
 
 
 def fitted(name: str, noise: float, rows: int, seed: int) -> Outcome:
@@ -103,16 +104,17 @@ def fitted(name: str, noise: float, rows: int, seed: int) -> Outcome:
     new = rng.uniform(law.low, law.high, (NEW_ROWS, len(features)))
     at = evaluate(tree, list(new.T))
     truth = _true_constants(model, Dataset.from_arrays(new, at, features=features))
-    if truth is None or len(truth) != law.constants:
-        return Outcome(name, noise, rows, seed, model.formula(), model.form().text, (), (), np.nan)
-    low, high = np.array(list(model.conf_int(LEVEL).values())).T
+    low, high = np.array(list(model.conf_int(LEVEL).values())).reshape(-1, 2).T
     printed, margin = model.form().values, INSIDE * (high - low)
+    outside = int(np.sum((printed < low) | (printed > high)))
+    if truth is None or len(truth) != law.constants:
+        return Outcome(name, noise, rows, seed, model.formula(), model.form().text, (), (), np.nan, outside)
     below, above = model.predict_interval(new, LEVEL, "mean").T
     return Outcome(
         name, noise, rows, seed, model.formula(), model.form().text,
         tuple(((low <= truth) & (truth <= high)).tolist()),
         tuple(((low + margin <= printed) & (printed <= high - margin)).tolist()),
-        float(np.mean((below <= at) & (at <= above))),
+        float(np.mean((below <= at) & (at <= above))), outside,
     )  # fmt: skip
 
 
@@ -138,7 +140,10 @@ def main() -> None:
         outcomes.append(fitted(*cells[number % len(cells)], options.first_seed + number // len(cells)))
         if options.out is not None:
             _write(options.out, outcomes)
-    print(f"{len(outcomes)} fits, {time.process_time() - begin:.0f} s of the processor\n")
+    print(
+        f"{len(outcomes)} fits, {time.process_time() - begin:.0f} s of the processor; "
+        f"{sum(each.outside for each in outcomes)} printed constants outside of their intervals\n"
+    )
     _report(outcomes)
 
 

@@ -18,7 +18,7 @@ from shine.evaluate.inference.covariance import Covariance, Kind, covariance
 from shine.evaluate.inference.likelihood import Likelihood, derivatives_of, row_error
 from shine.evaluate.inference.profiles import Optimum, fitted, profiled
 from shine.evaluate.inference.replicates import lack_of_fit
-from shine.evaluate.inference.uncertainty import Uncertainty
+from shine.evaluate.inference.uncertainty import FAR, Uncertainty, distance
 from shine.evaluate.losses.form import Loss, RowLoss
 from shine.evaluate.losses.reading import built_in_of, call_of
 from shine.lang.forms.names import listed
@@ -33,15 +33,15 @@ KEPT_NUMBERS, FEWEST_KEPT = 1 << 18, 1000
 """Most numbers of the rows in a pickle, 2 MiB, and rows that are there however many columns they have. Of more rows, it
 has a random sample."""
 
-FAR = 3.0
-"""Least distance in standard errors of a constant that is not just rounded."""
-
 NOTED = 0.1
 """Standard errors that a constant of the formula may be away from its most likely value without a note."""
 
 ROUNDED = "simple numbers stand for the most likely ones"
 FAR_AWAY = "the formula's constants are not the most likely ones, which are"
-"""Notes about such constants: about those up to `FAR` standard errors away, and about others."""
+"""Notes about such constants: about those that are up to `FAR` away, and about others."""
+
+NOT_DETERMINED = "the rows do not determine"
+"""Beginning of the note on constants without ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +189,7 @@ class Inference:
                 for index in np.flatnonzero(bounded).tolist():
                     width = float(widths[index])
                     ends[index] = profiled(self.likelihood, self.optimum, given, self.found, index, width)
-            known.profiles[level] = ends
+            known.profiles[level] = known.holding(ends)
         return known.profiles[level]
 
     @property
@@ -217,7 +217,7 @@ class Inference:
             reason = "the loss does not change with it" if alone else "changes of them cancel"
             if self._levels_off.any():
                 reason = "the likelihood levels off, so its highest point may be at infinity"
-            notes.append(f"the rows do not determine {listed(lost)}: {reason}")
+            notes.append(f"{NOT_DETERMINED} {listed(lost)}: {reason}")
         if self._underflows and form.names:
             notes.append("the target is so small that its errors count as 0; give it in a smaller unit")
         if self.is_exact and form.names:
@@ -242,4 +242,5 @@ def rounded_notes(names: Sequence[str], values: Floats, best: Floats, covariance
         away = np.abs(values - best) / np.sqrt(np.diagonal(covariance))
     told = np.isfinite(away) & (away > NOTED) & ~lost
     likely = [f"{names[i]} = {best[i]:.6g}" for i in np.flatnonzero(told).tolist()]
-    return [f"{FAR_AWAY if (away[told] > FAR).any() else ROUNDED}: {listed(likely)}"] if likely else []
+    is_near = distance(values, best, covariance, lost) <= FAR
+    return [f"{ROUNDED if is_near else FAR_AWAY}: {listed(likely)}"] if likely else []

@@ -12,6 +12,13 @@ import numpy as np
 from shine.base.typing import Floats, Mask
 from shine.evaluate.inference.quantiles import two_sided
 
+FAR = 5.0
+"""Least distance in standard errors of constants that are not just rounded, all together. A description leaves out no
+coefficient whose absence costs more."""
+
+_CANCELLED = 1e-11
+"""Share of the largest eigenvalue of the correlations below which a direction is not determined."""
+
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
@@ -108,9 +115,19 @@ class Uncertainty:
         return found
 
     def wald(self, level: float) -> Floats:
-        """Symmetric intervals by the standard errors, shape (n_constants, 2)."""
+        """Intervals by the standard errors, symmetric up to `holding`, shape (n_constants, 2)."""
         half = self.widths(level) * self.errors if self.freedom > 0 else np.full(len(self.names), np.inf)
-        return np.column_stack([self.best - half, self.best + half])
+        return self.holding(np.column_stack([self.best - half, self.best + half]))
+
+    def holding(self, ends: Floats) -> Floats:
+        """Intervals with the constants of the formula, if these are just rounded: the shorter description is likelier.
+
+        Constants are correlated, so one that is rounded, or not written, moves the best values of all others.
+        """
+        near = distance(self.values, self.best, self.covariance, self.undetermined) <= FAR or self.exact
+        if self.undetermined.any() or not near:
+            return ends
+        return np.column_stack([np.fmin(ends[:, 0], self.values), np.fmax(ends[:, 1], self.values)])
 
     def widths(self, level: float) -> Floats:
         """Standard errors on each side of the intervals, shape (n_constants,)."""
@@ -146,6 +163,20 @@ class Uncertainty:
             for level, ends in plain["profiles"]
         }
         return cls(**found)
+
+
+def distance(values: Floats, best: Floats, covariance: Floats, lost: Mask) -> float:
+    """Distance of constants from the most likely ones, all together, in standard errors; NaN if these are not known.
+
+    See `Uncertainty` for the parameters.
+    """
+    with np.errstate(all="ignore"):
+        errors = np.sqrt(np.diagonal(covariance))[~lost]
+        away = (values - best)[~lost] / errors
+        correlations = covariance[np.ix_(~lost, ~lost)] / errors / errors[:, None]
+        if not (np.isfinite(correlations).all() and np.isfinite(away).all()):
+            return math.nan
+    return math.sqrt(max(float(away @ np.linalg.pinv(correlations, _CANCELLED, hermitian=True) @ away), 0.0))
 
 
 def _plain(value: Any) -> Any:

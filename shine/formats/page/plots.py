@@ -177,13 +177,19 @@ def band(model: UncertainLike, dataset: Dataset, feature: str, ax: Any = None, l
 
 
 def constants(model: UncertainLike, ax: Any = None) -> Any:
-    """The 95 % intervals of a formula's constants, as shares of the constants; the model must know its rows."""
+    """The 95 % intervals of a formula's constants, as shares of the constants; the model must know its rows.
+
+    Those without end go to the edge of the drawing, with an arrow.
+    """
     ax = _axes(ax)
     rows = [row for row in model.summary().rows() if row["coef"]]
-    for place, row in enumerate(rows):
-        ends = np.array([row["low"], row["high"]]) / row["coef"] * 100 - 100
-        if np.isfinite(ends).all():
-            ax.plot(ends, [place, place], color=_BLUE, linewidth=2)
+    shares = np.sort([[row[end] / row["coef"] * 100 - 100 for end in ("low", "high")] for row in rows], axis=1)
+    edge = 1.1 * float(np.abs(shares[np.isfinite(shares)]).max(initial=0.0)) or 100.0
+    ax.set_xlim(-edge, edge)
+    for place, ends in enumerate(shares):
+        ax.plot(np.clip(ends, -edge, edge), [place, place], color=_BLUE, linewidth=2)
+        for end in ends[np.isinf(ends)]:
+            ax.plot([np.clip(end, -edge, edge)], [place], ">" if end > 0 else "<", color=_BLUE, clip_on=False)
         ax.plot([0], [place], "o", color=_BLUE, markersize=5)
     ax.axvline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
     ax.set_yticks(range(len(rows)), [plain(f"{row['name']} = {row['coef']:.4g}") for row in rows])

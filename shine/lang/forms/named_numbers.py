@@ -191,5 +191,10 @@ def figures(number: float) -> int:
     return own + (number < 0)
 
 
+def plain_figures(number: float) -> int:
+    """The same with the point: people prefer whole numbers."""
+    return figures(number) + (not number.is_integer())
+
+
 def _decimal_figures(number: float) -> int:
     return len(repr(abs(number)).partition("e")[0].replace(".", "").strip("0"))

@@ -202,12 +202,11 @@ class Algebra(ConstantMover):
             return self._as_it_was(term, region)
         try:
             result = self.written_sum(table) if isinstance(table, Sum) else self.written_product(table)
-            sizes, simplified = self.terms.sizes, self._simplified
-            saved = sum(sizes[leaf] - sizes[simplified[leaf]] for _, leaf in region.leaves)
-            if sizes[result] <= sizes[term] - saved:
+            saved = sum(self.rank(leaf)[0] - self.rank(self._simplified[leaf])[0] for _, leaf in region.leaves)
+            if self.rank(result)[0] <= self.rank(term)[0] - saved:
                 return result
             kept = self._as_it_was(term, region)
-            if sizes[result] <= sizes[kept]:
+            if self.rank(result)[0] <= self.rank(kept)[0]:
                 return result
         except Unfit:
             kept = self._as_it_was(term, region)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
-from shine.lang.forms.named_numbers import DIGITS, DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, short
+from shine.lang.forms.named_numbers import DIGITS, DIGITS_OF_FUNCTIONS, MOST_FIGURES, figures, plain_figures, short
 from shine.lang.simplify.algebra import Algebra
 from shine.lang.simplify.sums import Product, Sum, combined, raised
 from shine.lang.simplify.terms import (
@@ -24,20 +24,20 @@ from shine.lang.simplify.terms import (
 class PowerForms(Algebra):
     """Other forms of powers; of equally long formulas the one with fewer figures is better."""
 
-    def __init__(self, terms: Terms, allowed: frozenset[str], digits: int = DIGITS) -> None:
+    def __init__(self, terms: Terms, allowed: frozenset[str], digits: int = DIGITS, exact: bool = False) -> None:
         super().__init__(terms, allowed)
-        self._digits = digits
+        self._digits, self._counts_figures, self._length = digits, exact, plain_figures if exact else figures
         self._figures: list[int] = []
 
     def rank(self, term: int) -> tuple[int, int]:
-        """Size, and figures and signs of all numbers."""
+        """Size, and figures and signs of all numbers, which count as nodes do in exact formulas."""
         terms = self.terms
         # Arguments have smaller numbers than the terms that use them.
         for known in range(len(self._figures), term + 1):
             number = terms.number(known)
             inner = sum(self._figures[argument] for argument in terms.arguments[known])
-            self._figures.append(inner if number is None else figures(number))
-        return terms.sizes[term], self._figures[term]
+            self._figures.append(inner if number is None else self._length(number))
+        return terms.sizes[term] + self._counts_figures * self._figures[term], self._figures[term]
 
     def simplified(self, root: int) -> int:
         """A term that is equal to the root up to rounding, and no longer."""

@@ -92,7 +92,11 @@ def simplify(
 
 
 def settled(
-    tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions: Functions, ranges: Mapping[str, Range]
+    tree: Tree,
+    step: Callable[[Terms], Callable[[int], int]],
+    functions: Functions,
+    ranges: Mapping[str, Range],
+    length: Callable[[Tree], int] = lambda tree: tree.size,
 ) -> Tree:
     """A formula after as many passes as change it.
 
@@ -105,6 +109,8 @@ def settled(
         The functions that fold constants.
     ranges : mapping of str to (float, float)
         The least and the greatest value of parameters.
+    length : callable
+        What no pass may increase.
     """
     assigned = {name for name, _ in tree.assignments}
     ranges = {name: ranges[name] for name in tree.parameters if name in ranges and name not in assigned}
@@ -117,9 +123,9 @@ def settled(
         if following in equal_sized:
             # If passes turn formulas into each other in a circle, always choose the same one.
             return min(equal_sized[equal_sized.index(following) :], key=lambda tree: tree.tokens)
-        if following.size > tree.size:
+        if length(following) > length(tree):
             return tree
-        equal_sized = [*equal_sized, following] if following.size == tree.size else [following]
+        equal_sized = [*equal_sized, following] if length(following) == length(tree) else [following]
         tree = following
     return tree
 

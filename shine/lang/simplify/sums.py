@@ -146,10 +146,10 @@ class Builder:
         above = [(base, exponent) for base, exponent in factors.items() if exponent > 0]
         below = [(base, -exponent) for base, exponent in factors.items() if exponent < 0]
         number, divisor = factor
-        if divisor != 1 and (abs(number) != 1 or not self._is_divisor(divisor) or "div" not in self.allowed):
+        if divisor != 1 and ("div" not in self.allowed or not self._is_quotient(number, divisor)):
             # People divide by whole numbers, and multiply by others: 0.3*x, not x/3.3333.
             number, divisor = value(factor), 1.0
-        if divisor != 1:
+        if divisor != 1 and abs(number) == 1:
             # The constant absorbs the sign.
             number, divisor = (1.0, math.copysign(divisor, number)) if above else (number, divisor)
         if not above:
@@ -165,12 +165,15 @@ class Builder:
                 result = self._make("mul", result, self._make("inv", bottom))
         return self._opposite(result) if number == -1 else result
 
-    def _is_divisor(self, number: float) -> bool:
+    def _is_quotient(self, number: float, divisor: float) -> bool:
         """Whether people divide by a number, instead of multiplying by its inverse."""
-        return number.is_integer()
+        return abs(number) == 1 and divisor.is_integer()
 
     def _number(self, number: float) -> int:
         return self.terms.constant(number + 0.0)
+
+    def _summand(self, number: float) -> int:
+        return self._number(number)
 
     def _quotient(self, number: float, bottom: int) -> int:
         """A number divided by a term."""
@@ -274,12 +277,12 @@ class Builder:
         if added:
             result = self.multiple(parts[added[0]], added.pop(0))
         elif number > 0 or not taken:
-            result, number = self._number(number), 0.0
+            result, number = self._summand(number), 0.0
         else:
             # The coefficient of the first term absorbs its sign; a function for the sign is the last resort.
             first = next((part for part in taken if self._is_signed_for_free(parts[part], part)), None)
             if first is None and number < 0:
-                result, number = self._number(number), 0.0
+                result, number = self._summand(number), 0.0
             else:
                 first = taken[0] if first is None else first
                 result = self.multiple(parts[first], first)
@@ -311,5 +314,5 @@ class Builder:
     def _plus_number(self, left: int, number: float) -> int:
         positive = number > 0
         if ("add" if positive else "sub") in self.allowed:
-            return self.terms.make("add" if positive else "sub", left, self._number(abs(number)))
+            return self.terms.make("add" if positive else "sub", left, self._summand(abs(number)))
         return self._make("sub" if positive else "add", left, self._number(-abs(number)))

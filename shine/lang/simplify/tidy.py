@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import TypeVar
 
 from shine.lang.forms.facts import names_where
@@ -21,13 +22,14 @@ from shine.lang.forms.named_numbers import (
     UNITS,
     figures,
     named_number,
+    plain_figures,
     short,
 )
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import EXACT, Functions
 from shine.lang.simplify.powers import PowerForms
 from shine.lang.simplify.simplifier import settled
-from shine.lang.simplify.sums import Product, Sum, combined, raised, times_sum
+from shine.lang.simplify.sums import Product, Sum, combined, plus_sum, raised, times_sum
 from shine.lang.simplify.terms import (
     MINUS_ONE,
     NAME,
@@ -134,9 +136,17 @@ _MOST_NESTED = 4
 _LARGEST_DIVISOR = 10**6
 """Largest whole number that replaces the multiplication by its inverse."""
 
+_LARGEST_NUMERATOR, _LARGEST_DENOMINATOR = 1000, 99
+"""Largest terms of other simple fractions."""
+
 
 def tidy(
-    tree: Tree, functions: Functions = EXACT, ranges: Mapping[str, Range] = NO_RANGES, digits: int = DIGITS
+    tree: Tree,
+    functions: Functions = EXACT,
+    ranges: Mapping[str, Range] = NO_RANGES,
+    digits: int = DIGITS,
+    *,
+    exact: bool = False,
 ) -> Tree:
     """An equal formula in the form that people write.
 
@@ -150,12 +160,14 @@ def tidy(
         The least and the greatest value of parameters, where they are known.
     digits : int
         Digits of the constants that are right: where fewer are short, the others count as rounding.
+    exact : bool
+        Whether figures of numbers count as nodes do: ``3*x**2 + 7*x + 5``, not ``3*(x + 7/6)**2 + 11/12``.
 
     Returns
     -------
     Tree
-        It has no more nodes. Its values are equal up to rounding wherever all intermediate values of the tree are
-        finite and none of them underflows to zero. It may have finite values where the tree has none:
+        It has no more nodes, or nodes and figures. Its values are equal up to rounding wherever all intermediate values
+        of the tree are finite and none of them underflows to zero. It may have finite values where the tree has none:
         ``log(x) + log(y)`` becomes ``log(x*y)``.
 
     Examples
@@ -167,9 +179,14 @@ def tidy(
     tree = replace(tree, functions={**STANDARD, **tree.functions})
 
     def step(terms: Terms) -> Callable[[int], int]:
-        return _Tidy(terms, COMMON.union(terms.operations), digits).simplified
+        return _Tidy(terms, COMMON.union(terms.operations), digits, exact).simplified
 
-    return settled(tree, step, functions, ranges)
+    return settled(tree, step, functions, ranges, nodes_and_figures if exact else lambda tree: tree.size)
+
+
+def nodes_and_figures(tree: Tree) -> int:
+    """Nodes of a formula, and figures of its numbers."""
+    return tree.size + sum(plain_figures(float(detail)) for kind, detail in tree.tokens[1:] if kind == "constant")
 
 
 _Form = TypeVar("_Form", Product, Sum)
@@ -180,8 +197,8 @@ class _Tidy(AngleForms):
 
     largest_expanded = 2
 
-    def __init__(self, terms: Terms, allowed: frozenset[str], digits: int) -> None:
-        super().__init__(terms, allowed, digits)
+    def __init__(self, terms: Terms, allowed: frozenset[str], digits: int, exact: bool) -> None:
+        super().__init__(terms, allowed, digits, exact)
         self._nested = 0
 
     def best_product(self, product: Product) -> int:
@@ -236,10 +253,32 @@ class _Tidy(AngleForms):
             divisor = float(round(1 / number))
             if abs(divisor) < _LARGEST_DIVISOR and abs(divisor * number - 1) < 10.0**-self._digits:
                 return math.copysign(1.0, number), abs(divisor)
-        return factor
+        return self._fraction(number, 1) or factor
 
-    def _is_divisor(self, number: float) -> bool:
-        return super()._is_divisor(number) or named_number(number) is not None
+    def _fraction(self, number: float, free: int = 0) -> Coefficient | None:
+        """The fraction that is shorter than a number of an exact formula, if its numerator is not `free`; or None."""
+        found = self._rational(number) if self._counts_figures else None
+        if found is None or found.denominator == 1:
+            return None
+        above, below = map(float, found.as_integer_ratio())
+        length = plain_figures(below) + (0 if abs(above) == free else 2 + plain_figures(above))
+        return (above, below) if length + 1 < plain_figures(abs(number)) else None
+
+    def _rational(self, number: float) -> Fraction | None:
+        """The fraction of small numbers that a number is; None if it is none."""
+        found = Fraction(number).limit_denominator(_LARGEST_DENOMINATOR)
+        right = abs(found.numerator) < _LARGEST_NUMERATOR and abs(found - number) <= abs(number) * 10.0**-self._digits
+        return found if right else None
+
+    def _summand(self, number: float) -> int:
+        fraction = self._fraction(number)
+        if fraction is None:
+            return super()._summand(number)
+        return self.terms.make("div", *map(self.terms.constant, fraction))
+
+    def _is_quotient(self, number: float, divisor: float) -> bool:
+        own = named_number(divisor) is not None and abs(number) == 1
+        return super()._is_quotient(number, divisor) or own or self._fraction(number / divisor, 1) == (number, divisor)
 
     def other_products(self, product: Product) -> Iterator[Product]:
         """Equal products, to try instead of a product."""
@@ -247,13 +286,24 @@ class _Tidy(AngleForms):
         for base, exponent in product.factors.items():
             if abs(exponent) == 1 and self.is_sum(base):
                 total = self.sum_of(base)
-                for factor in dict.fromkeys((*total.parts.values(), total.constant)):
+                shares = self._common_shares(total, product.coefficient if exponent < 0 else ONE)
+                for factor in dict.fromkeys((*total.parts.values(), total.constant, *shares)):
                     if factor in (ZERO, ONE, MINUS_ONE):
                         continue
                     # 2.7*x/(y + 0.37037037037037*z) as 7.29*x/(2.7*y + z).
                     scaled = self.shortest_sum(times_sum(to_the_power(factor, -1), total))
                     factors = combined(combined(product.factors, {base: -exponent}), {scaled: exponent})
                     yield Product(times(product.coefficient, to_the_power(factor, exponent)), factors)
+
+    def _common_shares(self, total: Sum, above: Coefficient) -> tuple[Coefficient, ...]:
+        """3/4 for ``1.5*x + 2.25``, which is ``3*(2*x + 3)/4``, in exact formulas; and 1/8 below ``0.875``."""
+        found = [self._rational(value(factor)) for factor in (*total.parts.values(), total.constant, above)]
+        known = [each.as_integer_ratio() for each in found if each is not None]
+        if not self._counts_figures or len(known) < len(found):
+            return ()
+        numerators, divisors = zip(*known, strict=True)
+        whole = coefficient(float(math.gcd(*numerators[:-1])), float(math.lcm(*divisors[:-1])))
+        return whole, coefficient(1.0, float(math.lcm(*divisors)))
 
     def _with_turned_sum(self, product: Product) -> Product:
         """``-2*(x - y)`` as ``2*(y - x)``."""
@@ -287,8 +337,12 @@ class _Tidy(AngleForms):
                 break
             yield expanded
             yield from self._completed_squares(expanded)
+            yield from self._completed_products(expanded)
             expanded = self.expanded(expanded)
         yield from self._completed_squares(total)
+        yield from self._completed_products(total)
+        if self._counts_figures:
+            yield from self._over_one_divisor(total)
         yield from self.squared_sines(total)
         merged = self._merged_logarithms(total)
         if merged is not None:
@@ -311,6 +365,46 @@ class _Tidy(AngleForms):
             inner = self.shortest_sum(Sum(coefficient(shift), {base: ONE}))
             rest = {p: f for p, f in total.parts.items() if p not in (part, base)}
             yield Sum(constant, {**rest, self.product(ONE, {inner: 2}): factor})
+            if self._counts_figures and -left / value(factor) > 0:
+                # x**2 - 3*x + 2 as (x - 1)*(x - 2).
+                root = math.sqrt(-left / value(factor))
+                zeros = [self.shortest_sum(Sum(coefficient(shift + side), {base: ONE})) for side in (-root, root)]
+                yield Sum(ZERO, {**rest, self.product(ONE, dict.fromkeys(zeros, 1)): factor})
+
+    def _completed_products(self, total: Sum) -> Iterator[Sum]:
+        """``5*x*y + 15*x - 15*y - 45`` as ``5*(x - 3)*(y + 3)``, in exact formulas."""
+        items = [(part, factor, self.product_of(part)) for part, factor in total.parts.items()]
+        bases = dict.fromkeys(
+            base for _, _, (_, factors) in items for base, exponent in factors.items() if exponent == 1
+        )
+        for base in bases if self._counts_figures else ():
+            inner, left = Sum(ZERO, {}), total
+            for part, factor, (own, factors) in items:
+                if factors.get(base) == 1:
+                    rest, scale = combined(factors, {base: -1}), times(factor, own)
+                    inner = plus_sum(inner, Sum(ZERO, {self.product(ONE, rest): scale}) if rest else Sum(scale, {}))
+                    left = plus_sum(left, Sum(ZERO, {part: negative(factor)}))
+            for part in filter(left.parts.__contains__, inner.parts):
+                shift = times(left.parts[part], to_the_power(inner.parts[part], -1))
+                after = plus_sum(left, times_sum(negative(shift), inner))
+                if abs(value(after.constant)) <= abs(value(left.constant)) * 10.0**-self._digits:
+                    shifted = self.shortest_sum(Sum(shift, {base: ONE}))
+                    own, factors = self.product_of(self.shortest_sum(inner))
+                    yield Sum(ZERO, {**after.parts, self.product(ONE, combined(factors, {shifted: 1})): own})
+
+    def _over_one_divisor(self, total: Sum) -> Iterator[Sum]:
+        """``1.4 - 1.76/(x + 1.4)`` as ``(1.4*x + 0.2)/(x + 1.4)``."""
+        items = {part: self.product_of(part).factors for part in total.parts}
+        divisors = dict.fromkeys(base for own in items.values() for base, exponent in own.items() if exponent == -1)
+        for base in filter(self.is_sum, divisors):
+            whole = Sum(ZERO, {base: total.constant} if total.constant != ZERO else {})
+            for part, own in items.items():
+                above, factor = combined(own, {base: 1}), times(total.parts[part], self.product_of(part).coefficient)
+                whole = plus_sum(whole, Sum(ZERO, {self.product(ONE, above): factor}) if above else Sum(factor, {}))
+            expanded = self.expanded(whole)
+            if expanded is not None:
+                scale, factors = self.product_of(self.shortest_sum(expanded))
+                yield Sum(ZERO, {self.product(ONE, combined(factors, {base: -1})): scale})
 
     def _merged_logarithms(self, total: Sum) -> Sum | None:
         """``log(x) - log(y)`` as ``log(x/y)``."""

@@ -110,10 +110,12 @@ class Finish:
             # The weights favour the least readings, but the chosen formula is the same everywhere.
             even = replace(self, task=replace(self.task, dataset=self.task.dataset.without_deviations))
             outcome = replace(outcome, stopped_by="interrupted") if found.stopped_by == "interrupted" else outcome
-            found, _ = even._result(outcome)
-            if (named := self.settings.fitness.noise) != "auto":
-                reason = f"{found.front.reason}; {named} noise of a constant is the same in every row"
-                found = replace(found, front=replace(found.front, reason=reason))
+            evenly, _ = even._result(outcome)
+            if (named := self.settings.fitness.noise) == "auto":
+                return evenly
+            if not evenly.best.tree.used_parameters:
+                reason = f"{evenly.front.reason}; {named} noise of a constant is the same in every row"
+                return replace(evenly, front=replace(evenly.front, reason=reason))
         return found
 
     def _follows(self, rows: Dataset) -> bool:

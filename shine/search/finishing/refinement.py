@@ -29,6 +29,8 @@ from shine.lang.forms.tree import Tree
 from shine.lang.numerals import rounded, rounded_to
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
+from shine.lang.simplify.tidy import nodes_and_figures
+from shine.lang.simplify.tidy import tidy as tidy_form
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.complexity import weighed
@@ -41,7 +43,7 @@ from shine.search.finishing.poles import (
     without_poles,
 )
 from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
-from shine.search.finishing.shorter import shortened, tidied, with_short_numbers
+from shine.search.finishing.shorter import shortened, tidied
 from shine.search.models.certainty import fitted_constants, lengths_of, written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
@@ -59,6 +61,10 @@ number at most; and the rows from which they are not kept: so many rows hardly l
 TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted to convergence."""
 
+
+REWRITTEN, DIGITS_OF_FITS = 8, 9
+"""Exact formulas, the simplest, that are written with short numbers; and digits of their constants that are surely
+right."""
 
 CONSTANT_DIGITS = 6
 """Significant digits of the best constant under a loss that has no other hint; the fit that follows refines it."""
@@ -290,11 +296,6 @@ def shorter_forms(draft: Draft) -> None:
     draft.proposed += [model.tree for model in shorter]
 
 
-def short_numbers(draft: Draft) -> None:
-    """Propose exact formulas with fewer digits."""
-    draft.proposed += with_short_numbers(draft.kept, draft.end.enough, draft.rows.ranges)
-
-
 def allowed(draft: Draft) -> None:
     """Keep formulas with finite losses that are not too long: individuals are not, but with their lines they may be."""
     if draft.proposed:
@@ -329,6 +330,24 @@ def few_rows(draft: Draft) -> None:
     draft.dropped["owing a pole or a needle to a few rows"] = [each for each in before if each not in draft.front]
 
 
+def short_numbers(draft: Draft) -> None:
+    """Write the exact formula of the front with the numbers that people write: figures count as nodes do.
+
+    Where terms are nearly parallel, the errors of their constants compensate each other: one at a time, none can be
+    replaced. ``9.81*x*(0.050968399592253*y + 1)`` has short numbers in the form ``x*(0.5*y + 9.81)``.
+    """
+    end, front = draft.end, draft.front
+    if not front or front[-1].loss > end.enough:
+        return
+    exact = sorted((model for model in draft.kept if model.loss <= end.enough), key=lambda model: model.complexity)
+    write = partial(tidy_form, functions=COMPILED, ranges=draft.rows.ranges, digits=DIGITS_OF_FITS, exact=True)
+    trees = [write(model.tree) for model in exact[:REWRITTEN]]
+    found = [each for each in draft.measured(trees) if each.loss <= end.enough and end.allows(each.tree.size, True)]
+    lengths = [(nodes_and_figures(each.tree) - each.tree.size, each) for each in (front[-1], *found)]
+    best = min(lengths, key=lambda each: (each[1].complexity + each[0], each[0]))[1]
+    draft.front = (*(each for each in front[:-1] if each.complexity < best.complexity), best)
+
+
 def beside(draft: Draft) -> None:
     """Keep formulas beside the front that may be the law as well, if there is noise and there are few rows."""
     front, rows = draft.front, draft.rows
@@ -359,11 +378,11 @@ STAGES = (
     Stage("best versions", best_versions),
     Stage("tidy", tidy),
     Stage("shorter forms", shorter_forms, polishes=True),
-    Stage("short numbers", short_numbers, polishes=True),
     Stage("allowed", allowed),
     Stage("poles", poles),
     Stage("front", on_front),
     Stage("few rows", few_rows),
+    Stage("short numbers", short_numbers, polishes=True),
     Stage("beside", beside),
 )
 """The end of a search, from its individuals to a front; `experiments/bill.py` says what each rule wins."""

@@ -57,9 +57,6 @@ LINEAR = 1e-11
 ROUNDING = 1e-12
 """Difference from 0 or 1, or of a part's values, as a share of the largest, that is rounding."""
 
-DIGITS_OF_FITS = 9
-"""Digits of the constants of an exact formula that are surely right."""
-
 FIGURES = 12
 """Significant figures of a factor and a summand."""
 
@@ -105,17 +102,6 @@ def _shortened(model: Model, dataset: Dataset, primitives: PrimitiveSet, out_of_
             break
         model = replace(model, tree=found)
     return model
-
-
-def with_short_numbers(models: Sequence[Model], enough: float, ranges: Mapping[str, Range]) -> list[Tree]:
-    """Exact formulas with the short numbers that their constants, or products of these, are near.
-
-    Where terms are nearly parallel, the errors of their constants compensate each other: one at a time, none can be
-    replaced. ``9.81*x*(0.050968399592253*y + 1)`` has short numbers in the form ``x*(0.5*y + 9.81)``.
-    """
-    trees = [model.tree for model in models if model.loss <= enough]
-    short = [tidy(tree, COMPILED, ranges, DIGITS_OF_FITS) for tree in trees]
-    return [new for new, tree in zip(short, trees, strict=True) if new != tree]
 
 
 class _SmallExpressions:

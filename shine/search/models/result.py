@@ -232,7 +232,7 @@ def _constants_text(model: Model) -> str:
 
     Empty if it has none, or the rows do not tell them: because the model does not know its rows, or there is no noise.
     """
-    from shine.evaluate.inference.inference import FAR_AWAY
+    from shine.evaluate.inference.inference import FAR_AWAY, NOT_DETERMINED
     from shine.evaluate.inference.summary import number_text
 
     try:
@@ -246,5 +246,5 @@ def _constants_text(model: Model) -> str:
     for name, value, error in zip(known.names, known.values.tolist(), known.errors.tolist(), strict=True):
         low, high = (number_text(end, error) for end in ends[name])
         told.append(f"{name} = {number_text(value, error)} ({f'{low} to {high}' if error < math.inf else 'unknown'})")
-    far = [f"\n    note: {note}" for note in known.notes if note.startswith(FAR_AWAY)]
+    far = [f"\n    note: {note}" for note in known.notes if note.startswith((FAR_AWAY, NOT_DETERMINED))]
     return f"with 95 % intervals: {model.form().text}\n    {', '.join(told)}{''.join(far)}"

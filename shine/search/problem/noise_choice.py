@@ -49,8 +49,9 @@ expect squared errors: by `MARGIN` nats, or e times."""
 
 MARGIN = 1.0
 
-LARGEST, LARGEST_OVER_DECADES = 0.3, 0.7
-"""Largest relative noise: readings that are far off give their rows weights that are far off."""
+LARGEST = 0.3
+"""Largest relative noise of targets within `DECADES`: readings that are far off give their rows weights that are far
+off. Over decades, even weights are farther off."""
 
 LEAST_ALIKE = 3.0
 """Standard errors of the correlation between the errors of neighbouring rows from which they are those of the formula:
@@ -66,9 +67,9 @@ EXACT = 1e-20
 WIDE_COUNTS = 10.0
 """Ratio of the largest to the smallest count from which their noise is examined (see `WIDE`)."""
 
-LARGEST_OF_COUNTS = 2.0
-"""Whole numbers that scatter more than this many times the root of the expected number are not counts of events, but
-scores or rounded measurements."""
+LEAST_OF_COUNTS, LARGEST_OF_COUNTS = 0.3, 2.0
+"""Whole numbers that scatter less or more than so many times the root of the expected number are not counts of events,
+but scores, codes or rounded measurements."""
 
 RELATIVE_ROUNDING = 2.0**-50
 """Relative errors that are rounding."""
@@ -205,11 +206,13 @@ def likeliest(dataset: Dataset, found: Sequence[Explained]) -> str:
         Absolute noise among them.
     """
     decades = _spans(dataset, DECADES)
-    largest = {"counts": LARGEST_OF_COUNTS, "relative": LARGEST_OVER_DECADES if decades else LARGEST}
+    largest = {"counts": LARGEST_OF_COUNTS, "relative": math.inf if decades else LARGEST}
+    least = {"counts": LEAST_OF_COUNTS}
     lengths = {
         each.noise: each.length + MARGIN * (each.noise != "absolute" and not decades)
         for each in found
-        if each.noise == "absolute" or (each.share <= largest[each.noise] and not each.alike)
+        if each.noise == "absolute"
+        or (least.get(each.noise, 0.0) <= each.share <= largest[each.noise] and not each.alike)
     }
     return min(lengths, key=lambda name: lengths[name])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -128,12 +127,12 @@ def constants_figure(rows: Sequence[dict[str, float | str]]) -> Figure | None:
     rows : sequence of mappings
         With the keys name, coef, low, high, as `shine.evaluate.inference.summary.Summary.rows` gives them.
     """
-    known = [row for row in rows if row["coef"] and all(math.isfinite(float(row[end])) for end in ("low", "high"))]
+    known = [row for row in rows if row["coef"]]
     if not known:
         return None
     shares = np.array([[(float(row[end]) / float(row["coef"]) - 1) * 100 for end in ("low", "high")] for row in known])
     shares.sort(axis=1)
-    wide = float(np.clip(np.abs(shares).max(), 1e-9, 100 * _WIDEST))
+    wide = float(np.clip(np.abs(shares[np.isfinite(shares)]).max(initial=0.0), 1e-9, 100 * _WIDEST))
     height = 70.0 + _ROW * len(known)
     lines = Scale(0.5, len(known) + 0.5, 0.0, 1.0, ())
     chart = Chart(linear([-wide, wide]), lines, "% of the constant", "", height=height)
@@ -153,6 +152,8 @@ def constants_figure(rows: Sequence[dict[str, float | str]]) -> Figure | None:
         f"{row['name']}: {number(float(row['low']))} to {number(float(row['high']))}" for row in known
     )
     caption = "Intervals of 95 %, as shares of the constant: short lines are constants that the rows determine well."
+    if np.isinf(shares).any():
+        caption += " Lines to the edge have no end."
     return Figure("How well each constant is known", chart.drawing(described, "constants"), caption)
 
 

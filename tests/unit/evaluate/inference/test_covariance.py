@@ -296,6 +296,19 @@ def test_a_formula_without_values_on_the_rows_says_so():
     assert any("no finite loss" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("slope", [1.01, 1.03, 1.2])
+def test_constants_lie_in_their_intervals_if_rounding_all_costs_less_than_a_coefficient(slope):
+    x, z = np.random.default_rng(0).uniform(0, 4, (2, 40))
+    y = slope * z * (x + 0.5) + np.random.default_rng(1).normal(0, 0.1, 40)
+    shift = round(float(z @ (y - z * x) / (z @ z)), 2)  # of the fit without a coefficient
+    found = inference(f"z*(x + {shift})", {"x": x, "z": z}, y, kind="model")
+    left, least = np.sum((y - z * (x + shift)) ** 2), np.linalg.lstsq(np.array([z * x, z]).T, y, rcond=None)[1][0]
+    away = math.sqrt((left - least) / (least / 38))
+    for low, high in (found.profile(0.95).T, found.uncertainty.wald(0.95).T):
+        assert ((low <= found.form.values) & (found.form.values <= high)).all() == (away < 5)
+    assert any("not the most likely" in note for note in found.uncertainty.notes) == (away > 5)
+
+
 def test_a_simple_number_far_from_the_best_one_is_told():
     x, y = line(noise=0.01)
     found = inference("2.311*x + 1.37", {"x": x}, y).uncertainty

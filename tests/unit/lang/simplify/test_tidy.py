@@ -17,7 +17,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
-from shine.lang.simplify.tidy import short, tidy
+from shine.lang.simplify.tidy import nodes_and_figures, short, tidy
 
 FORMS = {
     "-1.0*(v1*v2*cos(v3))": "-v1*v2*cos(v3)",
@@ -152,10 +152,11 @@ def test_values_are_equal_for_an_independent_oracle(tree, seed):
 
 @pytest.mark.slow
 @settings(max_examples=150)
-@given(trees(), st.integers(0, 2**32))
-def test_all_functions_keep_their_values(tree, seed):
-    found = tidy(tree, COMPILED)
-    assert found.size <= tree.size
+@given(trees(), st.integers(0, 2**32), st.booleans())
+def test_all_functions_keep_their_values(tree, seed, exact):
+    found = tidy(tree, COMPILED, exact=exact)
+    length = nodes_and_figures if exact else lambda tree: tree.size
+    assert length(found) <= length(tree)
     rows = list(np.random.default_rng(seed).uniform(0.5, 2.5, (len(PARAMETERS), 50)))
     with np.errstate(all="ignore"):
         expected, values = (np.broadcast_to(evaluate(form, rows, np.float64, COMPILED), 50) for form in (tree, found))
@@ -168,10 +169,10 @@ def test_all_functions_keep_their_values(tree, seed):
     assert not (smooth & wrong).any(), (str(tree), str(found))
 
 
-@given(trees())
-def test_tidying_again_changes_nothing(tree):
-    found = tidy(tree, COMPILED)
-    assert tidy(found, COMPILED) == found
+@given(trees(), st.booleans())
+def test_tidying_again_changes_nothing(tree, exact):
+    found = tidy(tree, COMPILED, exact=exact)
+    assert tidy(found, COMPILED, exact=exact) == found
 
 
 def test_numbers_lose_the_digits_of_rounding_only():
@@ -187,3 +188,25 @@ def test_numbers_lose_the_digits_of_rounding_only():
 )
 def test_powers_are_written_with_their_exponent(text, expected):
     assert tidy(parse(text, ("x", "y"))).readable == expected
+
+
+@pytest.mark.parametrize(
+    ("found", "short"),
+    [
+        ("0.15100000000008001*x - 0.4599999999998788*x**0.6666666666666666 + 1.234567891",
+         "0.151*x - 0.46*x**0.6666666666666666 + 1.234567891"),
+        ("9.81*x*(0.050968399592253*y**2 + z)", "x*(0.5*y**2 + 9.81*z)"),
+        ("2.7*x/(y + 0.37037037037*z)", "7.29*x/(2.7*y + z)"),
+        ("1.7*exp(x)*(y - 1.4117647058824)", "(1.7*y - 2.4)*exp(x)"),
+        ("x*(y + 0.333333333336*z)", "x*(y + z/3)"),
+        ("3*(x + 1.16666666666667)**2 + 0.916666666666667", "x*(3*x + 7) + 5"),
+        ("23*(x + 0.15217391304348)**2 + 1960.46739130435", "x*(23*x + 7) + 1961"),
+        ("(x - 6.5)**2/9 - 0.0277777777777", "(x - 7)*(x - 6)/9"),
+        ("1.4 - 1.76/(x + 1.4)", "(7*x + 1)/(5*x + 7)"),
+        ("0.75*x/(y + 1.25)", "3*x/(4*y + 5)"),
+        ("x + 0.916666666666667", "x + 11/12"),
+        ("0.25*x*(y - 8) + 0.5", "x*(y - 8)/4 + 0.5"),
+    ],
+)  # fmt: skip
+def test_exact_formulas_have_the_numbers_that_people_write(found, short):
+    assert tidy(parse(found), COMPILED, digits=9, exact=True).readable == short

@@ -11,7 +11,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.primitives import select
 from shine.lang.parse import parse
 from shine.lang.vocabulary import primitive_table
-from shine.search.finishing.shorter import shortened, with_short_numbers
+from shine.search.finishing.shorter import shortened
 from shine.search.models.model import Model
 from shine.search.problem.settings import DEFAULT_PRIMITIVES
 
@@ -69,23 +69,3 @@ def test_formulas_with_functions_of_the_user_stay_whole(constraints):
     options = {"guesses": ["leg(f, i) + b*(1.5*b + 1.5)"], "seeding": 0, "generations": 1, "threads": 1}
     result = shine.evolve(X, y, features=NAMES, primitives=own, constraints=constraints, **options)
     assert result.best.predict(X) == pytest.approx(y, rel=1e-9)
-
-
-def test_all_constants_of_an_exact_formula_become_the_short_numbers_that_they_are_near():
-    tree = parse("0.15100000000008001*x - 0.4599999999998788*x**0.6666666666666666 + 1.234567891", ["x"])
-    (found,) = with_short_numbers([Model(tree, 0.0, 1.0), Model(tree, 1.0, 0.5)], 1e-20, {})
-    assert found.readable == "0.151*x - 0.46*x**0.6666666666666666 + 1.234567891"
-
-
-@pytest.mark.parametrize(
-    ("found", "short"),
-    [
-        ("9.81*x*(0.050968399592253*y**2 + z)", "x*(0.5*y**2 + 9.81*z)"),
-        ("2.7*x/(y + 0.37037037037*z)", "7.29*x/(2.7*y + z)"),
-        ("1.7*exp(x)*(y - 1.4117647058824)", "(1.7*y - 2.4)*exp(x)"),
-        ("x*(y + 0.333333333336*z)", "x*(y + z/3)"),
-    ],
-)
-def test_constants_go_where_they_are_short(found, short):
-    (tree,) = with_short_numbers([Model(parse(found, ["x", "y", "z"]), 0.0, 1.0)], 1e-20, {})
-    assert tree.readable == short

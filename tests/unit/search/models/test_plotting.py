@@ -132,6 +132,14 @@ def test_constants_are_drawn_with_their_intervals(axes):
     assert [label.get_text() for label in axes.get_yticklabels()] == ["c0 = 2.31", "c1 = 0.77"]
 
 
+def test_intervals_without_ends_go_to_the_edge(axes):
+    hidden = Model(shine.parse("2.31*a + 0.77 + 0.4*exp(0.01*b)", NAMES), 0.01, 0.5)
+    Front((hidden.with_data(X * [1, 0, 0], Y),), 0).plot("constants", ax=axes)
+    arrows = [(line.get_marker(), line.get_xdata()[0]) for line in axes.lines if line.get_marker() in ("<", ">")]
+    left, right = axes.get_xlim()
+    assert arrows == [("<", left), (">", right)] * 3
+
+
 def test_a_band_needs_readings_with_rows_or_the_rows_of_the_fit():
     with pytest.raises(ValueError, match="shows the readings of rows, too"):
         Front((KNOWING,), 0).plot("band", X)

@@ -197,11 +197,18 @@ def test_evidence_tells_the_noise_of_counts(seed):
 
 
 @pytest.mark.parametrize("seed", mostly_slow(range(2), fast=[0]))
-def test_whole_numbers_that_scatter_too_much_are_no_counts(seed):
+@pytest.mark.parametrize("roots", [0.02, 4])
+def test_whole_numbers_that_scatter_unlike_counts_are_none(seed, roots):
     rng = np.random.default_rng(seed)
-    x = rng.uniform(1, 5, 200)
-    score = np.rint(20 * x + 4 * np.sqrt(20 * x) * rng.normal(size=200)).clip(0)
+    x = rng.uniform(0.1, 5, 200)
+    score = np.rint(200 * x + roots * np.sqrt(200 * x) * rng.normal(size=200)).clip(0)
     assert model_of(score, x) != "counts"
+
+
+def test_large_scatter_over_decades_is_relative():
+    rng = np.random.default_rng(1)
+    x = 10 ** rng.uniform(-1.5, 3.5, 60)
+    assert model_of(7 * x * np.exp(0.8 * rng.normal(size=60)), x) == "relative"
 
 
 def test_counts_weigh_by_their_expected_number():
