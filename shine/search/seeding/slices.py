@@ -49,7 +49,8 @@ class Slices:
         most : float
             Most work of the first slice, or of a stage that does not pause.
         known : int
-            Number of the last slice that an earlier part of the run has made, or -1: it is made again, silently.
+            Number of the last slice that an earlier part of the run has made, or -1: it is made again, silently, before
+            the next one.
         """
         if self._steps is None:
             self._effort, self._known = Effort(math.inf if self._in_turns else most), known
@@ -68,7 +69,9 @@ class Slices:
         pause : Deadline, optional
             When the slices end at the latest.
         """
-        effort, steps, latest = self._effort, self._steps, None
+        # Slices of an earlier part of the run are made again only if others follow.
+        steps = self._steps if number > self._known else None
+        effort, latest = self._effort, None
         effort.deadline, effort.pause_deadline = deadline, pause or Deadline()
         while steps is not None and self._done < number:
             self._done += 1

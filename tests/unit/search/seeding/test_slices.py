@@ -92,7 +92,8 @@ def test_an_interrupt_is_told_while_slices_are_repeated():
 
     stage = Slices(interrupted)
     stage.start(np.random.default_rng(0), math.inf, known=4)
-    assert stage.until(4, NEVER).interrupted
+    assert stage.until(4, NEVER) is None
+    assert stage.until(5, NEVER).interrupted
 
 
 def test_a_stage_that_ends_early_is_closed():
