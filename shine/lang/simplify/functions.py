@@ -68,8 +68,13 @@ class FunctionBuilder(SumBuilder):
 
     def positive(self, term: int) -> tuple[int, bool]:
         """The shorter of a term and its negative, and whether that is the negative; prefers terms without a minus."""
-        opposite = self.opposite(term)
         sizes = self.terms.sizes
+        if self.is_sum(term):
+            constant, parts = self.sum_of(term)
+            if all(value(factor) <= 0 for factor in (constant, *parts.values())):
+                turned = self.shortest_sum(times_sum(MINUS_ONE, Sum(constant, parts)))
+                return (turned, True) if sizes[turned] <= sizes[term] else (term, False)
+        opposite = self.opposite(term)
         if sizes[opposite] != sizes[term]:
             return (opposite, True) if sizes[opposite] < sizes[term] else (term, False)
         is_negative = not self.is_sum(term) and self.product_of(term).coefficient[0] < 0

@@ -284,8 +284,16 @@ class _Tidy(AngleForms):
         """Equal products, to try instead of a product."""
         yield from super().other_products(product)
         for base, exponent in product.factors.items():
-            if abs(exponent) == 1 and self.is_sum(base):
-                total = self.sum_of(base)
+            if not self.is_sum(base):
+                continue
+            total = self.sum_of(base)
+            turned = self.shortest_sum(times_sum(MINUS_ONE, total))
+            if self.rank(turned) < self.rank(base):
+                # (x - 4)/(-0.2*y - 3) as (4 - x)/(0.2*y + 3).
+                factors = combined(combined(product.factors, {base: -exponent}), {turned: exponent})
+                sign = negative(product.coefficient) if exponent % 2 else product.coefficient
+                yield self._with_turned_sum(Product(sign, factors))
+            if abs(exponent) == 1:
                 shares = self._common_shares(total, product.coefficient if exponent < 0 else ONE)
                 for factor in dict.fromkeys((*total.parts.values(), total.constant, *shares)):
                     if factor in (ZERO, ONE, MINUS_ONE):
