@@ -78,9 +78,9 @@ class Summary:
     def heading(self) -> str:
         """The table's subject, in one line."""
         known = self.known
-        parts = [LOSSES.get(known.error, known.error), f"{known.rows:g} row{'s' * (known.rows != 1)}"]
+        parts = [LOSSES.get(known.error, known.error), f"{round(known.rows, 1):g} row{'s' * (known.rows != 1)}"]
         if math.isfinite(known.freedom):
-            parts.append(f"{known.freedom:g} degrees of freedom")
+            parts.append(f"{round(known.freedom, 1):g} degrees of freedom")
         if math.isfinite(known.freedom) and math.isfinite(known.scale) and known.noise != UNKNOWN:
             parts.append(f"noise {known.scale:.4g}{_grows(known.noise)}")
         return ", ".join(parts)
