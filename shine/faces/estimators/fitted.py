@@ -123,12 +123,12 @@ class FittedEstimator(BaseEstimator):
 
         Parameters
         ----------
-        kind : {"front", "fit", "residuals", "dependence", "band", "constants"}
-            Loss over complexity; predictions beside the target; residuals over predictions; the mean value of the
-            formula along each feature; the formula along each feature with its 95 % bands; the intervals of its
-            constants. The second to the fourth need data, and so do bands of an estimator from a pickle. The fit of a
-            classifier is the share of a class over its predicted probability; it has no residuals. A transformer has
-            neither fit nor residuals.
+        kind : {"front", "fit", "residuals", "order", "dependence", "band", "constants"}
+            Loss over complexity; predictions beside the target; residuals over predictions, or over the order of the
+            rows; the mean value of the formula along each feature; the formula along each feature with its 95 % bands;
+            the intervals of its constants. The second to the fifth need data, and so do bands of an estimator from a
+            pickle. The fit of a classifier is the share of a class over its predicted probability; it has no residuals.
+            A transformer has neither fit nor residuals.
         X : array-like or data frame of shape (n_rows, n_features), optional
         y : array-like, optional
             As in `fit`.

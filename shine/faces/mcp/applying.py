@@ -162,7 +162,7 @@ def predict(
 
 def plot(
     of: Of,
-    kind: Literal["front", "fit", "residuals", "dependence", "band", "constants"] = "front",
+    kind: Literal["front", "fit", "residuals", "order", "dependence", "band", "constants"] = "front",
     out: Out = None,
 ) -> Answer:
     """A drawing of a run as a PNG: the front, a formula beside the data, its residuals, its constants."""

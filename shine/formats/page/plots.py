@@ -109,6 +109,17 @@ def residuals(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
     return _named(ax, "predicted", "residual")
 
 
+def order(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
+    """Residuals over the numbers of the rows, from 1: those of a log lie along a curve.
+
+    The arguments, the result and the errors are those of `predictions`.
+    """
+    ax = _axes(ax)
+    _cloud(ax, np.arange(1.0, dataset.n_rows + 1), dataset.target - model.predict(columns_of(model.tree, dataset)))
+    ax.axhline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
+    return _named(ax, "row", "residual")
+
+
 def calibration(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
     """Share of a class against its predicted probability, in ten groups of rows; they are equal on the dashed line.
 

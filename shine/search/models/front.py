@@ -135,10 +135,10 @@ class Front(Sequence[Model]):
 
         Parameters
         ----------
-        kind : {"front", "fit", "residuals", "dependence", "band", "constants"}
-            Loss over complexity; predicted over measured values; residuals over predictions; the mean prediction along
-            each feature; the prediction along each feature with its 95 % bands; the intervals of the constants. The
-            second to the fourth need data.
+        kind : {"front", "fit", "residuals", "order", "dependence", "band", "constants"}
+            Loss over complexity; predicted over measured values; residuals over predictions, or over the order of the
+            rows; the mean prediction along each feature; the prediction along each feature with its 95 % bands; the
+            intervals of the constants. The second to the fifth need data.
         X : array-like or data frame of shape (n_rows, n_features), optional
             A data frame has the columns of the search, in any order.
         y : array-like of shape (n_rows,), optional

@@ -17,7 +17,7 @@ from shine.search.models.model import Model
 Draw = Callable[..., Any]
 """Draws a model and a data set on axes."""
 
-FIT: dict[str, Draw] = {"fit": plots.predictions, "residuals": plots.residuals}
+FIT: dict[str, Draw] = {"fit": plots.predictions, "residuals": plots.residuals, "order": plots.order}
 """Drawings of a formula for a target beside the target, by kind."""
 
 ODDS: dict[str, Draw] = {"fit": plots.calibration}

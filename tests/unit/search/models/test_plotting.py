@@ -57,6 +57,12 @@ def test_residuals_are_measured_minus_predicted(axes):
     np.testing.assert_allclose(axes.lines[0].get_ydata(), 1.0)
 
 
+def test_the_order_of_rows_is_that_of_the_table(axes):
+    FRONT.plot("order", X, Y + np.arange(len(Y)), ax=axes)
+    rows, errors = axes.lines[0].get_data()
+    np.testing.assert_allclose(errors, rows - 1, atol=1e-12)
+
+
 def test_another_formula_is_drawn_by_its_index(axes):
     FRONT.plot("fit", X, Y, index=0, ax=axes)
     assert set(axes.lines[0].get_ydata()) == {2.25}
@@ -94,7 +100,7 @@ def test_dollar_signs_are_no_mathematics(axes):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (("pit",), {}, "kind is 'pit'; it must be one of 'front', 'fit', 'residuals', 'dependence'"),
+        (("pit",), {}, "kind is 'pit'; it must be one of 'front', 'fit', 'residuals', 'order', 'dependence'"),
         (("fit",), {}, r"compares predictions with data: plot\('fit', X, y\)"),
         (("fit", X), {}, r"compares predictions with data: plot\('fit', X, y\)"),
         (("dependence",), {}, r"needs rows to predict: plot\('dependence', X\)"),
