@@ -339,7 +339,9 @@ def short_numbers(draft: Draft) -> None:
     end, front = draft.end, draft.front
     if not front or front[-1].loss > end.enough:
         return
-    exact = sorted((model for model in draft.kept if model.loss <= end.enough), key=lambda model: model.complexity)
+    left_out = [model for models in draft.dropped.values() for model in models]
+    exact = [model for model in draft.kept if model.loss <= end.enough and model not in left_out]
+    exact.sort(key=lambda model: model.complexity)
     write = partial(tidy_form, functions=COMPILED, ranges=draft.rows.ranges, digits=DIGITS_OF_FITS, exact=True)
     trees = [write(model.tree) for model in exact[:REWRITTEN]]
     found = [each for each in draft.measured(trees) if each.loss <= end.enough and end.allows(each.tree.size, True)]
