@@ -347,7 +347,7 @@ def short_numbers(draft: Draft) -> None:
     found = [each for each in draft.measured(trees) if each.loss <= end.enough and end.allows(each.tree.size, True)]
     lengths = [(nodes_and_figures(each.tree) - each.tree.size, each) for each in (front[-1], *found)]
     best = min(lengths, key=lambda each: (each[1].complexity + each[0], each[0]))[1]
-    draft.front = draft.front_of([*front[:-1], best])
+    draft.front = pareto_front([*front[:-1], best], end.enough)
 
 
 def beside(draft: Draft) -> None:
