@@ -14,7 +14,6 @@ from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.searches.factors import (
     affine,
     factor_times_affine,
-    factor_times_shifted_product,
     factor_times_sum,
 )
 from shine.search.seeding.searches.functions import functions_with_constants
@@ -94,8 +93,6 @@ SEARCHES = (
     Search(partial(sums_of_two, most=2500, pairs=24)),
     # For each of four powers all pairs: `divisors` times `others`.
     DIVIDING,
-    # All members with some `divisors` times eight views: one product of matrices.
-    Search(partial(factor_times_shifted_product, divisors=30, each=3, estimated=40), divides=True),
     # For each term a few passes over `most` members, for some `divisors` times four views.
     Search(partial(factor_times_sum, most=12_000, divisors=24, terms=4), divides=True),
     # One regression for each homogeneous view and each of six pairs of degrees. It does not look at the bank either.

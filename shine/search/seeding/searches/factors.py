@@ -11,14 +11,14 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays import Panels, exp, power
+from shine.compiler.arrays import Panels, power
 from shine.lang.forms.primitives import CONSTANT
-from shine.search.seeding.fits.correlations import Normalized, best_matches, beyond_monomials, fitted_lines
+from shine.search.seeding.fits.correlations import Normalized, best_matches, fitted_lines
 from shine.search.seeding.fits.forward_selection import Dictionary, first_terms, replaced, with_another_term
 from shine.search.seeding.screen.estimates import Estimate, estimates_of_sums, unexplained_by_sums
 from shine.search.seeding.screen.logarithms import lines
 from shine.search.seeding.screen.screen import POWERS, Screen, divided_views, has_power, power_chain
-from shine.search.seeding.screen.target_views import View, shift, values_of
+from shine.search.seeding.screen.target_views import View, values_of
 
 NONE = -1
 """Stands for no member."""
@@ -91,46 +91,6 @@ def _raised_quotients(screen: Screen, divisors: Indices, exponent: float) -> tup
 def affine(screen: Screen, each: int) -> Iterator[Estimate]:
     """chain(y) = a*g + b, by the `each` members that correlate best with chain(y)"""
     yield from lines(screen, "affine", [View(chain) for chain in screen.chains], each)
-
-
-def factor_times_shifted_product(screen: Screen, divisors: int, each: int, estimated: int) -> Iterator[Estimate]:
-    """(y / g1)^p ± 1 = c * M * g2^k, with g2 or without
-
-    Parameters
-    ----------
-    screen : Screen
-    divisors : int
-        Likely g1 that are tried.
-    each : int
-        Members g2 tried with each view.
-    estimated : int
-        The best estimates that are kept.
-    """
-    views = [
-        View((*view.chain, shift(by)), view.divisor, view.divisor_values)
-        for view in divided_views(screen, divisors)
-        for by in (1.0, -1.0)
-    ]
-    if not views:
-        return
-    values = values_of(views, screen.target)
-    rest, lengths = beyond_monomials(values, screen.monomial_basis, screen.weights)
-    which, member, correlation = best_matches(Panels(screen.logs), rest.astype(np.float32), each)
-    residuals = (rest[which] - correlation[:, None] * screen.logs[member]) * lengths[which, None]
-    residuals = np.concatenate([residuals, rest * lengths[:, None]])
-    which = np.concatenate([which, np.arange(len(views))])
-    member = np.concatenate([member, np.full(len(views), NONE)])
-    with np.errstate(all="ignore"):
-        fitted = values[which] * exp(-residuals / np.sqrt(screen.weights))
-        predicted = np.array([views[k].target(row) for k, row in zip(which.tolist(), fitted, strict=True)])
-    shares = screen.unexplained(predicted)
-    for i in np.argsort(shares, kind="stable")[:estimated].tolist():
-        view, m = views[which[i]], int(member[i])
-        size = len(view.divisor or ()) + (0 if m == NONE else int(screen.sizes[m])) + len(screen.bases)
-        factors = () if m == NONE else (m,)
-        yield Estimate(
-            float(shares[i]), size, partial(screen.product_skeleton, "factor times shifted product", view, factors)
-        )
 
 
 def factor_times_sum(screen: Screen, most: int, divisors: int, terms: int) -> Iterator[Estimate]:

@@ -25,7 +25,6 @@ LAWS = {
     ),
     "sums_of_two": lambda x: x[0] * x[1] + 0.7 * np.sin(x[2]),
     "factor_times_affine": lambda x: (x[0] + x[1]) * np.sqrt(1.3 + 0.4 * x[1] * x[2]),
-    "factor_times_shifted_product": lambda x: x[0] * (1 + 0.2 * x[1] * np.cos(x[2])),
     "factor_times_sum": lambda x: x[0] / x[1] * (x[2] ** 2 + 1.3 * np.cos(x[1]) + 0.2),
     "rational_forms": lambda x: (x[0] * x[1] - x[2]) * (x[1] + x[2]) / (x[0] + x[2]),
     "sums_with_curves": lambda x: np.exp(-0.73 * x[0]) + 2.1 / (x[1] + 0.83) + 0.4 * x[2] ** 2,
