@@ -171,7 +171,7 @@ def every_kind_is_drawn(face: str) -> None:
         assert found["answer"]["file"] == f"{kind}.png", found
         pictures.add(Path(f"{kind}.png").read_bytes())
         assert base64.b64decode(found["png"]) == Path(f"{kind}.png").read_bytes()
-    assert len(pictures) == 6 and all(each.startswith(b"\x89PNG") for each in pictures)
+    assert len(pictures) == 7 and all(each.startswith(b"\x89PNG") for each in pictures)
     assert "name a run" in refused("plot", of={"formula": "a"})
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.base.typing import Floats, Indices
+from shine.compiler.arrays import Regression, dot, inner
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.serial import Serial
 
@@ -45,8 +46,8 @@ LEAST_SHARE = 0.01
 NEAR = 0.02
 """Share of a feature's values that lie between successive rows, at most, if their order may be that of the feature."""
 
-BLOCK = 48
-"""Rows of a block: products of two of them are too small for threads of BLAS."""
+BLOCK = 32
+"""Rows that are eliminated together."""
 
 ROUNDING = 1e-6
 """Variance of what no order explains, as a share: equal values of a feature do not make equal targets."""
@@ -89,18 +90,17 @@ class _Rows:
         target = dataset.target[at]
         target = scales * (target - target.mean()) / (target.std() or 1.0)
         fixed = scales * np.vstack([np.ones(len(at)), columns])
-        sizes = np.abs(np.diagonal(np.linalg.qr(fixed.T, mode="r")))
-        fixed = fixed[sizes > ROUNDING * sizes.max()]
+        fixed = fixed[Regression.of(fixed, ROUNDING).kept]
         pairs = np.array([scales * one * other for place, one in enumerate(columns) for other in columns[place:]])
         for _ in range(PRODUCTS + 1):
-            basis = np.linalg.qr(fixed.T)[0]
-            errors = target - basis @ (basis.T @ target)
-            sizes = np.sum(pairs**2, axis=1) - np.sum(np.einsum("pr,rb->pb", pairs, basis) ** 2, axis=1)
-            gains = np.where(sizes > ROUNDING * len(at), np.sum(pairs * errors, axis=1) ** 2 / sizes, 0.0)
-            if gains.max() <= 4 * math.log(1 + len(pairs)) * float(errors @ errors) / len(at):
+            regression = Regression.of(fixed)
+            errors, along = regression.rest(target), inner(pairs, regression.basis)
+            square, sizes = float(dot(errors, errors)), dot(pairs, pairs) - dot(along, along)
+            gains = np.where(sizes > ROUNDING * len(at), dot(pairs, errors) ** 2 / sizes, 0.0)
+            if gains.max() <= 4 * math.log(1 + len(pairs)) * square / len(at):
                 break
             fixed = np.vstack([fixed, pairs[int(np.argmax(gains))]])
-        lags = [float(errors[lag:] @ errors[:-lag] / (errors @ errors)) for lag in range(1, LAGS + 1)]
+        lags = [float(dot(errors[lag:], errors[:-lag])) / square for lag in range(1, LAGS + 1)]
         if not max(lags[0], sum(lags) / math.sqrt(LAGS)) * math.sqrt(len(at)) > SCREENED:
             return None
         return cls(columns, np.abs(places[:, None] - places), fixed, target, scales)
@@ -150,7 +150,8 @@ class _Rows:
         if whitened is None:
             return -math.inf, 0.0
         sizes, columns = whitened
-        triangle = np.abs(np.diagonal(np.linalg.qr(columns.T, mode="r")))
+        regression = Regression.of(columns)
+        triangle = np.diagonal(regression.triangle) * regression.scale
         nats = np.sum(np.log(sizes)) + np.sum(np.log(triangle[:fixed])) + (count - fixed) * np.log(triangle[fixed])
         return (-float(nats), triangle[fixed] ** 2 / (count - fixed)) if math.isfinite(nats) else (-math.inf, 0.0)
 
@@ -158,27 +159,18 @@ class _Rows:
 def _whitened(covariance: Floats, columns: Floats) -> tuple[Floats, Floats] | None:
     """The diagonal of the covariance's triangle, and its inverse times the columns; None if it has none.
 
-    By blocks: threads of BLAS, which share larger products, wait for one another on a busy machine for a hundred times
-    as long as they work.
+    A library's kernels differ between processors, and its threads wait for one another on a busy machine.
     """
-    left, sizes, found = np.hstack([covariance, columns.T]), [], []
-    while len(left):
-        size = min(BLOCK, len(left))
-        try:
-            triangle = np.linalg.cholesky(left[:size, :size])
-        except np.linalg.LinAlgError:
-            return None
-        sizes.append(np.diagonal(triangle))
-        inverse, rest = np.linalg.inv(triangle), left[:size, size:]
-        panel = np.hstack([inverse @ rest[:, at : at + 2 * BLOCK] for at in range(0, rest.shape[1], 2 * BLOCK)])
-        left = left[size:, size:]
-        found.append(panel[:, len(left) :])
-        for row in range(0, len(left), BLOCK):
-            for at in range(row, left.shape[1], 2 * BLOCK):
-                part = panel[:, row : row + BLOCK][:, : len(left) - row].T @ panel[:, at : at + 2 * BLOCK]
-                left[row : row + BLOCK, at : at + 2 * BLOCK] -= part
-        # Only the upper half is up to date.
-    return np.concatenate(sizes), np.vstack(found).T
+    count, left = len(covariance), np.hstack([covariance, columns.T])
+    for begin in range(0, count, BLOCK):
+        end = min(begin + BLOCK, count)
+        for row in range(begin, end):
+            if not left[row, row] > 0:
+                return None
+            left[row, row:] /= np.sqrt(left[row, row])
+            left[row + 1 : end, row + 1 :] -= left[row, row + 1 : end, None] * left[row, row + 1 :]
+        left[end:, end:] -= inner(left[begin:end, end:count].T, left[begin:end, end:].T)
+    return np.diagonal(left), left[:, count:].T
 
 
 def _distances(column: Floats) -> Floats:

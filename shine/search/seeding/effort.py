@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-LEAST_WORK = 25_000
-"""Work of the stage however few generations follow: all searches of a first, small bank, once; about a third of a
-second."""
+LEAST_WORK = 40_000
+"""Work of the stage however few generations follow: the searches of a first, small bank."""
 
 A_GENERATION = 2
 """Work for each individual of a generation: looking at a member, with what follows, takes about half as long."""
