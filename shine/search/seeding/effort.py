@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-LEAST_WORK = 40_000
+LEAST_WORK = 60_000
 """Work of the stage however few generations follow: the searches of a first, small bank."""
 
 A_GENERATION = 2

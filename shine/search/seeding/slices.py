@@ -11,7 +11,7 @@ import numpy as np
 from shine.search.seeding.effort import Deadline, Effort
 from shine.search.seeding.guesses import Guesses
 
-FIRST_SLICE, SLICE = 40_000, 20_000
+FIRST_SLICE, SLICE = 60_000, 20_000
 """Work of the first slice, a second or two, after which three of four guesses that matter are known; and of each other
 one."""
 
