@@ -100,6 +100,8 @@ class _Rows:
             if gains.max() <= 4 * math.log(1 + len(pairs)) * square / len(at):
                 break
             fixed = np.vstack([fixed, pairs[int(np.argmax(gains))]])
+        if not square > 0:
+            return None
         lags = [float(dot(errors[lag:], errors[:-lag])) / square for lag in range(1, LAGS + 1)]
         if not max(lags[0], sum(lags) / math.sqrt(LAGS)) * math.sqrt(len(at)) > SCREENED:
             return None
