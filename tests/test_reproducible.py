@@ -19,9 +19,6 @@ DECIDING_ESTIMATORS = ("checks", "component_search", "fit_searches", "transforme
 AFTERWARDS = {"measuring"}
 """Packages of the search that answer questions about a finished front."""
 
-BY_NATS = {"serial_noise"}
-"""Files whose sums decide by several nats, and choose from a coarse grid: their last bits turn nothing."""
-
 DECIDING = sorted(
     path
     for place in (
@@ -30,7 +27,7 @@ DECIDING = sorted(
         *(f"faces/estimators/{name}.py" for name in DECIDING_ESTIMATORS),
     )
     for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))
-    if path.parent.name not in AFTERWARDS and path.stem not in BY_NATS
+    if path.parent.name not in AFTERWARDS
 )
 """Files whose numbers decide which formulas a search finds and hands over."""
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays import Regression, dot, inner
+from shine.compiler.arrays import Regression, dot, exp, inner, log, power
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.serial import Serial
 
@@ -129,17 +129,17 @@ class _Rows:
     ) -> tuple[float, float, float]:
         """Nats of the target if the rest correlates over some distances, its variance, and the correlation over one."""
         beside = [share * process for process in processes for share in SHARES] + [np.zeros_like(distances)]
-        rests = [(each, (1 - ROUNDING) * each**distances) for each in correlations]
+        rests = [(each, (1 - ROUNDING) * exp(math.log(each) * distances)) for each in correlations]
         return max((*self._nats(process + rest, ROUNDING), each) for process in beside for each, rest in rests)
 
     def _processes(self) -> Iterator[tuple[float, Floats]]:
         """Nats of the target by processes over the features with an independent rest, and their covariances."""
         farther = np.sqrt(sum((_distances(each) ** 2 for each in self.features), np.zeros_like(self.gaps)))
         for length in LENGTHS:
-            for power in (1, 2):  # rough, and smooth
-                whole = np.exp(-((farther / length) ** power / power / len(self.features) ** (power / 2)))
+            for order in (1, 2):  # rough, and smooth
+                whole = exp(-(power(farther / length, float(order)) / order / math.pow(len(self.features), order / 2)))
                 for each in self.features:
-                    whole += np.exp(-((_distances(each) / length) ** power) / power) / len(self.features)
+                    whole += exp(-power(_distances(each) / length, float(order)) / order) / len(self.features)
                 whole *= self.scales * self.scales[:, None]
                 yield from ((self._nats(size * whole, 1.0)[0], size * whole) for size in SIZES)
         yield self._nats(np.zeros_like(farther), 1.0)[0], np.zeros_like(farther)
@@ -154,7 +154,7 @@ class _Rows:
         sizes, columns = whitened
         regression = Regression.of(columns)
         triangle = np.diagonal(regression.triangle) * regression.scale
-        nats = np.sum(np.log(sizes)) + np.sum(np.log(triangle[:fixed])) + (count - fixed) * np.log(triangle[fixed])
+        nats = np.sum(log(sizes)) + np.sum(log(triangle[:fixed])) + (count - fixed) * log(triangle[fixed])
         return (-float(nats), triangle[fixed] ** 2 / (count - fixed)) if math.isfinite(nats) else (-math.inf, 0.0)
 
 
