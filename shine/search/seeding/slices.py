@@ -12,8 +12,7 @@ from shine.search.seeding.effort import Deadline, Effort
 from shine.search.seeding.guesses import Guesses
 
 FIRST_SLICE, SLICE = 60_000, 20_000
-"""Work of the first slice, a second or two, after which three of four guesses that matter are known; and of each other
-one."""
+"""Work of the first slice, which holds all searches of a small bank, some seconds; and of each other one."""
 
 AN_INDIVIDUAL = 0.5
 """Work that an individual of the evolution earns the seeding, at equal shares: it takes about as long."""
