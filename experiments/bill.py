@@ -44,8 +44,9 @@ from shine.search.finishing.refinement import STAGES
 from shine.search.kinds.formula import FormulaProblem
 from shine.search.models.result import Result
 from shine.search.seeding import Guesses, rounds
-from shine.search.seeding.effort import Effort, allowed_work
+from shine.search.seeding.effort import FIRST_SLICE, SLICE, Effort
 from shine.search.seeding.search_table import SEARCHES, searches_of
+from shine.search.seeding.slices import due_slices
 
 FAR = 0.05
 """Change of log10(1 - R2) on fresh rows that counts as won or lost; below `LEAST`, all are exact."""
@@ -278,7 +279,8 @@ def record(
 
         def _in_one_go(self, rng: Any) -> Guesses:
             with np.errstate(all="ignore"):
-                *_, found = super()._seeded(rng, Effort(allowed_work(generations, self.evolving.population, 0.5)))
+                slices = due_slices(generations * self.evolving.population, 0.5)
+                *_, found = super()._seeded(rng, Effort(FIRST_SLICE + slices * SLICE))
             return found
 
         def _seeded(self, rng: Any, effort: Any) -> Generator[Guesses]:

@@ -87,14 +87,14 @@ def _sums(texts: list[str], rates: Floats, limit: float) -> list[tuple[int, Cons
     found = [(place, Conserved(texts[place], 0.0)) for place in np.flatnonzero(whole & (sizes == 0)).tolist()]
     kept = np.flatnonzero(whole & (sizes > 0))
     columns = rates[:, kept] / sizes[kept]
-    for column, weights in _dependences(columns, limit):
+    for column, weights in dependences(columns, limit):
         weights = np.where(np.abs(weights) > SMALL * np.abs(weights).max(), weights, 0.0)
         own = columns * weights
         drift = float(np.sqrt(np.add.reduce(np.add.reduce(own, axis=1) ** 2) / np.add.reduce((own**2).ravel())))
         if drift <= 2 * limit and weights[column]:
             places = np.flatnonzero(weights)
             terms = [texts[kept[place]] for place in places]
-            found.append((int(kept[places].max()), Conserved(_text(terms, (weights / sizes[kept])[places]), drift)))
+            found.append((int(kept[places].max()), Conserved(sum_text(terms, (weights / sizes[kept])[places]), drift)))
     return found
 
 
@@ -129,7 +129,7 @@ def _terms(model: SystemModel, states: Floats, rates: Floats) -> tuple[list[str]
     return texts, np.stack(columns, axis=1), of
 
 
-def _dependences(columns: Floats, limit: float) -> list[tuple[int, Floats]]:
+def dependences(columns: Floats, limit: float) -> list[tuple[int, Floats]]:
     """Columns that are sums of others, with the weights of all that make nothing; columns have the length 1."""
     count = columns.shape[1]
     rest, shares = columns.copy(), np.eye(count)
@@ -147,7 +147,7 @@ def _dependences(columns: Floats, limit: float) -> list[tuple[int, Floats]]:
     return [(column, shares[column]) for column in free]
 
 
-def _text(terms: list[str], coefficients: Floats) -> str:
+def sum_text(terms: list[str], coefficients: Floats) -> str:
     """A sum whose first coefficient is 1."""
     shown = [f"{value:.4g}" for value in (coefficients / coefficients[0]).tolist()]
     signs = {"1": "", "-1": "-"}

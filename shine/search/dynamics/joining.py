@@ -152,13 +152,14 @@ def alike(
     """
     sought = [place for place, own in enumerate(rows) if own is not None]
     found: dict[tuple[str, ...], tuple[Candidate, ...]] = {}
+    known_images: dict[tuple[int, str], Candidate] = {}
     if all(candidates):
         for order, images in exchanges(states, len(sought)):
             to = dict(zip(sought, (sought[image] for image in order), strict=True))
             for rank in range(LAWS):
                 for shift in range(len(sought)):
                     models = [own[0] for own in candidates]
-                    _copy_along(models, candidates, rows, (to, images), (rank, shift))
+                    _copy_along(models, candidates, rows, (to, images), (rank, shift), known_images)
                     found.setdefault(tuple(str(each.model.tree) for each in models), tuple(models))
     known = {tuple(str(own[0].model.tree) for own in candidates)}
     new = [models for texts, models in found.items() if texts not in known]
@@ -171,9 +172,10 @@ def _copy_along(
     rows: Sequence[RateRows | None],
     exchange: tuple[Mapping[int, int], Mapping[str, str]],
     choice: tuple[int, int],
+    known: dict[tuple[int, str], Candidate],
 ) -> None:
     """Replace the equations of exchanged states by images of one of each cycle: the candidate of a rank, of the member
-    at the place of a shift."""
+    at the place of a shift. Images are kept by place and text."""
     (to, images), (rank, shift) = exchange, choice
     seen = set[int]()
     for start in to:
@@ -194,10 +196,12 @@ def _copy_along(
                 products = [exchanged(each, images) for each in summands(models[before].model.tree)]
             except NoSum:
                 return
-            tree = parse(written(products), given.dataset.features)
-            model = _model(tree, given)
-            described = _described([model], candidates[place], given)
-            models[place] = described[0] if described else Candidate(model, math.inf)
+            key = place, written(products)
+            if key not in known:
+                model = _model(parse(key[1], given.dataset.features), given)
+                described = _described([model], candidates[place], given)
+                known[key] = described[0] if described else Candidate(model, math.inf)
+            models[place] = known[key]
 
 
 def _model(tree: Tree, rows: RateRows) -> Model:

@@ -33,7 +33,8 @@ from shine.search.dynamics.joining import (
 )
 from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.known_parts import RUN, Part, bare
-from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
+from shine.search.dynamics.planes import planes_of
+from shine.search.dynamics.result import MOST_RIVALS, NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, RateRows, RateSearches, rate_rows
 from shine.search.dynamics.session import Session
 from shine.search.dynamics.settings import DynamicsSettings
@@ -221,8 +222,16 @@ class _Finding:
                 stopped_by = "interrupted"
         runs = self.form.smooth.runs
         states = np.concatenate([run.states for run in runs])
+        planes = [] if stopped_by or best.lags or best.order > 1 else planes_of(states, best.states)
+        equal = [others for plane in planes for others in plane.others(best)][:MOST_RIVALS]
+        stop = self._stop(lambda: False)
+        rivals = [fitted([Equation(model) for model in each], self.form, stop) for each in equal]
+        front = front_of(systems, best)
+        told = f"; {listed([str(plane) for plane in planes])}: forms that differ by it are equal here" * bool(planes)
         front = replace(
-            front_of(systems, best),
+            front,
+            reason=front.reason + told,
+            others=(*front.others, *rivals),
             ranges=(states.min(axis=0), states.max(axis=0)),
             duration=self.form.step * max(float(run.times[-1] - run.times[0]) for run in runs),
         )

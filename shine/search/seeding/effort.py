@@ -7,11 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-LEAST_WORK = 60_000
-"""Work of the stage however few generations follow: the searches of a first, small bank."""
-
-A_GENERATION = 2
-"""Work for each individual of a generation: looking at a member, with what follows, takes about half as long."""
+FIRST_SLICE, SLICE = 60_000, 20_000
+"""Work of the first slice, which holds all searches of a small bank, some seconds; and of each other one."""
 
 A_SEARCH = 1500
 """Members that most searches count as, besides those of their bank: its views, and the formulas that they complete."""
@@ -22,23 +19,6 @@ a large bank is as much."""
 
 BANKS = 16
 """Share of the work that growing one bank to its capacity may count as: one over the searches of a round, about."""
-
-
-def allowed_work(generations: int | None, individuals: int, share: float) -> float:
-    """The work that a search of so many generations leaves to the seeding.
-
-    Parameters
-    ----------
-    generations : int, optional
-        None for no limit: then the time alone limits the stage.
-    individuals : int
-        Individuals of a generation.
-    share : float
-        Share of the whole run that the seeding may take; 1 for no limit.
-    """
-    if generations is None or share >= 1:
-        return math.inf
-    return LEAST_WORK + A_GENERATION * generations * individuals * share / (1 - share)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from shine.compiler.arrays import apply
 from shine.lang.forms.primitives import CONSTANT
 from shine.search.seeding.bank.expression_bank import ExpressionBank
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
-from shine.search.seeding.effort import LEAST_WORK, Effort
+from shine.search.seeding.effort import FIRST_SLICE, Effort
 from shine.search.seeding.screen.estimates import Estimate, most_promising
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import Skeleton
@@ -186,7 +186,7 @@ class SearchRunner:
 
     def _workers_are_there(self) -> bool:
         """Whether searches are sent; processes take a second to begin, and are asked to when it is likely worth it."""
-        if self._pool is None or self.effort.work < LEAST_WORK:
+        if self._pool is None or self.effort.work < FIRST_SLICE:
             return False
         self._arrived = self._arrived or self._pool.submit(_arrive)
         return self._arrived.done()

@@ -8,11 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from shine.search.seeding.effort import Deadline, Effort
+from shine.search.seeding.effort import FIRST_SLICE, SLICE, Deadline, Effort
 from shine.search.seeding.guesses import Guesses
-
-FIRST_SLICE, SLICE = 60_000, 20_000
-"""Work of the first slice, which holds all searches of a small bank, some seconds; and of each other one."""
 
 AN_INDIVIDUAL = 0.5
 """Work that an individual of the evolution earns the seeding, at equal shares: it takes about as long."""
@@ -36,7 +33,6 @@ class Slices:
         self._begin, self._in_turns, self._effort = begin, in_turns, Effort()
         self._steps: Generator[Guesses] | None = None
         self._done = self._known = -1
-        self._first = math.inf
         self._told: set[str] = set()
 
     def start(self, rng: np.random.Generator, most: float, known: int = -1) -> None:
@@ -46,14 +42,13 @@ class Slices:
         ----------
         rng : numpy.random.Generator
         most : float
-            Most work of the first slice, or of a stage that does not pause.
+            Most work of a stage that does not pause.
         known : int
             Number of the last slice that an earlier part of the run has made, or -1: it is made again, silently, before
             the next one.
         """
         if self._steps is None:
             self._effort, self._known = Effort(math.inf if self._in_turns else most), known
-            self._first = min(FIRST_SLICE, most)
             self._steps = self._begin(rng, self._effort) if self._in_turns or known < 0 else None
 
     def until(self, number: int, deadline: Deadline, pause: Deadline | None = None) -> Guesses | None:
@@ -74,7 +69,7 @@ class Slices:
         effort.deadline, effort.pause_deadline = deadline, pause or Deadline()
         while steps is not None and self._done < number:
             self._done += 1
-            effort.pause = self._first + self._done * SLICE
+            effort.pause = FIRST_SLICE + self._done * SLICE
             if effort.is_paused:
                 continue
             with np.errstate(all="ignore"):

@@ -6,7 +6,9 @@ the coefficients of all others are 0 to rounding: nothing has to be searched, ho
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -29,6 +31,10 @@ AT_A_TIME = 1 / 6
 
 LAST_TRIED, FEW = 12, 40
 """Terms with small coefficients that are tried one by one if so few are left: many are a sum of other terms."""
+
+
+MOST_CHOICES = 30_000
+"""Most choices of so many terms that are tried, each with a small regression: a tenth of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,22 +66,45 @@ class Span:
                 views = views - dot(views, vector)[:, None] * vector
         return views
 
-    def needed(self, view: Floats, most: int) -> Indices | None:
+    def needed(self, view: Floats, most: int, more: float = 0.0) -> Indices | None:
         """The terms that a view needs, if it is a sum of at most `most` of them to rounding.
 
         Parameters
         ----------
         view : ndarray of shape (n_rows,)
         most : int
+        more : float
+            Share by which the squared residual may be larger than that of all terms, though it is beyond rounding.
         """
         view = of_length_one(view[None])[0]
         rest = self.rest(view[None])[0]
-        left = ENOUGH**2 - float(dot(rest, rest))
+        square = float(dot(rest, rest))
+        left = max(ENOUGH**2 - square, more * square)
         if not left > 0:
             return None
         along = dot(self.basis, view)
-        places = self._eliminated(along, left)
+        places = self._fewest(along, left)
+        if places is None:
+            places = self._eliminated(along, left)
         return places if len(places) <= most else None
+
+    def _fewest(self, along: Floats, enough: float) -> Indices | None:
+        """Places of the fewest terms that make up the view if some depend on others; None if these are not few.
+
+        Elimination ends where it needs each term that is left, and another choice may have fewer of them.
+        """
+        count = len(self.terms)
+        for size in range(1, count if count > len(along) else 0):
+            if math.comb(count, size) > MOST_CHOICES:
+                break
+            choices = np.array(list(combinations(range(count), size)))
+            rests = Regression.of(self.terms[choices], DEPENDENT).rest(along)
+            exact = np.flatnonzero(dot(rests, rests) <= enough)
+            if len(exact):
+                # The terms are sorted, the simple ones first.
+                found: Indices = choices[exact[np.argmin(choices[exact].sum(axis=1))]]
+                return found
+        return None
 
     def _eliminated(self, along: Floats, enough: float) -> Indices:
         """Places of the terms that are left while the squared residual is at most `enough`."""

@@ -112,15 +112,20 @@ def quadratic_forms(screen: Screen, rows_a_term: int, standard_errors: float) ->
             return
         design = np.stack([np.ones(rows), *columns])
         regression = Regression.of(design * root)
+        # Of terms that depend on each other, others may be fewer.
+        span = None if regression.kept.all() else Span.of(design * root)
         for view in screen.simple_views:
             values = view.of(screen.target)
-            kept = np.flatnonzero(significant(regression, values * root, standard_errors)[1:])
+            needed = None if span is None else span.needed(values * root, len(design), standard_errors**2 / rows)
+            if needed is None:
+                needed = np.flatnonzero(significant(regression, values * root, standard_errors))
+            kept = needed[needed > 0]
             if not len(kept):
                 continue
-            chosen = design[[0, *(1 + kept)]]
+            chosen = design[[0, *kept]]
             fitted = combined(least_squares(chosen * root, values * root), chosen)
             share = float(screen.unexplained(view.target(fitted)[None])[0])
-            used = tuple(terms[i] for i in kept.tolist())
+            used = tuple(terms[i - 1] for i in kept.tolist())
             size = sum(len(term) + COST_OF_TERM for term in used)
             yield Estimate(share, size, partial(screen.sum_of_formulas, "quadratic form", view.chain, used))
 

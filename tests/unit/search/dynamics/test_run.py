@@ -99,8 +99,8 @@ def test_rates_have_a_column_for_each_state():
 
 
 @pytest.mark.slow
-def test_an_epidemic_of_a_closed_town_leaves_rivals():
-    """As s + i + r stays 1 in the data, many forms agree."""
+def test_an_epidemic_of_a_closed_town_leaves_rivals_and_an_experiment_tells_them_apart():
+    """As s + i + r stays 1 in the data, many forms agree; towns of another size tell."""
     town = CompiledSystem(
         [parse(rate, ("s", "i", "r")) for rate in ("-0.4*s*i", "0.4*s*i - 0.1*i", "0.1*i")], ("s", "i", "r")
     )
@@ -108,7 +108,12 @@ def test_an_epidemic_of_a_closed_town_leaves_rivals():
     states = town.rollout(np.array([0.99, 0.01, 0.0]), times, tolerance=1e-12).states
     found = find_dynamics(together((times, states), states=("s", "i", "r")), settings(20.0), WORK)
     assert found.chosen.error < 1e-10
+    assert found.chosen.complexity == 15
+    assert "s + i + r is 1 along these runs: forms that differ by it are equal here" in found.front.reason
     assert len(found.rivals) > 1
+    told = found.next_experiment({"s": (0, 2), "i": (0, 1), "r": (0, 1)})
+    assert told.distance > 10 * told.before
+    assert abs(sum(told.start.values()) - 1) > 0.1
 
 
 @pytest.mark.slow

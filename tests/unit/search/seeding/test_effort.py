@@ -1,4 +1,4 @@
-"""The effort of the seeding: counted work in proportion to the generations, and little of it after an exact formula."""
+"""The effort of the seeding: counted work, and little of it after an exact formula."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shine import Evaluator, PrimitiveSet
 from shine.lang.forms.primitives import select
 from shine.lang.vocabulary import primitive_table
 from shine.search.seeding import SeedingTask, find_guesses
-from shine.search.seeding.effort import A_SEARCH, AFTER_EXACT, LEAST_WORK, Deadline, Effort, allowed_work
+from shine.search.seeding.effort import A_SEARCH, AFTER_EXACT, Deadline, Effort
 from shine.search.seeding.screen.skeletons import Rows
 
 RNG = np.random.default_rng(0)
@@ -24,20 +24,6 @@ def guesses(target, work=math.inf, deadline=None):
     predict = Evaluator(COLUMNS.T, target).predict
     task = SeedingTask(Rows(COLUMNS, target, np.ones(len(target))), primitives, predict)
     return find_guesses(task, np.random.default_rng(0), Effort(work, deadline or Deadline()))
-
-
-@pytest.mark.parametrize(
-    ("generations", "share", "expected"),
-    [(None, 0.5, math.inf), (3, 1.0, math.inf), (0, 0.5, LEAST_WORK), (100, 0.0, LEAST_WORK)],
-)
-def test_work_without_generations_or_without_a_share(generations, share, expected):
-    assert allowed_work(generations, 1000, share) == expected
-
-
-def test_work_grows_with_generations_individuals_and_share():
-    some = allowed_work(10, 1000, 0.5)
-    assert some < allowed_work(20, 1000, 0.5) == allowed_work(10, 2000, 0.5)
-    assert some < allowed_work(10, 1000, 0.8)
 
 
 def test_an_effort_ends_with_its_work():

@@ -59,22 +59,6 @@ def test_a_repeated_stage_goes_on_where_the_first_one_was():
     assert [texts(again.until(number, NEVER)) for number in (2, 5, 9)] == [[], *expected[1:]]
 
 
-def test_the_first_slice_does_no_more_than_most_work():
-    efforts = []
-
-    def stage(rng, effort):
-        while True:
-            efforts.append((effort.pause, effort.most))
-            effort.work = effort.pause
-            yield find_guesses(task(), rng, Effort(100.0))
-
-    for in_turns in (True, False):
-        found = Slices(stage, in_turns)
-        found.start(np.random.default_rng(0), 1000.0)
-        found.until(1, NEVER)
-    assert efforts == [(1000.0, math.inf), (6000.0, math.inf), (1000.0, 1000.0), (6000.0, 1000.0)]
-
-
 def test_a_pause_by_the_clock_does_not_end_the_stage():
     ticks = iter(range(10**9))
     stage = begun()

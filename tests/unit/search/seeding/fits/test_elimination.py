@@ -1,5 +1,7 @@
 """Exact sums of many terms: found by elimination, whatever the coefficients, scales, rows and dependent terms."""
 
+from itertools import combinations_with_replacement
+
 import numpy as np
 import pytest
 
@@ -69,3 +71,13 @@ def test_what_is_no_sum_of_few_terms_is_none():
 
 def test_one_row_is_one_term():
     assert len(Span.of(np.array([[2.0], [3.0]])).needed(np.array([1.0]), 8)) == 1
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-6])
+def test_of_terms_that_depend_on_others_the_fewest_are_needed(noise):
+    x, y = RNG.uniform(1, 2, (2, ROWS))
+    z = 3 - x - y
+    squares = [a * b for a, b in combinations_with_replacement((x, y, z), 2)]
+    columns = np.array([np.ones(ROWS), x, y, z, *squares])
+    view = x * (y - z) + noise * RNG.standard_normal(ROWS)
+    assert Span.of(columns).needed(view, 8, 9 / ROWS if noise else 0.0).tolist() == [5, 6]
