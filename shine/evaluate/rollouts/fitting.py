@@ -35,6 +35,9 @@ EXACT = 1e-10
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e8
 
+FINE, LIMITED = 1e-12, 100.0
+"""Tolerance of rollouts that readings follow to within so many times the usual one: that limits the constants."""
+
 ROUNDS = 4
 """Most fits with weights renewed from the residuals."""
 
@@ -184,8 +187,13 @@ class _Fit:
     def run(self) -> RolloutFit:
         """Fit in stretches as short as they must be, join them, and renew the weights."""
         weights = 1 / self.scales**2 if self.sigma is None else 1 / self.sigma**2
-        loose = max(self.settings.tolerance, 1e-6)
+        tight = max(self.settings.tolerance, LEAST_TOLERANCE)
+        loose = max(tight, 1e-6)
         parts, shooting, point = self._first(weights, loose)
+        if parts > 1:
+            # Unstable motion blows up errors of the integrator, which the constants would then make up for.
+            loose = tight
+            parts, shooting, point = self._first(weights, loose)
         point = self._descend(shooting, point, weights)
         while parts > 1:
             parts = (parts + 1) // 2
@@ -195,7 +203,18 @@ class _Fit:
             if not self._explains(merged, point):
                 break
             shooting, point = wider, merged
-        shooting.tighten(max(self.settings.tolerance, LEAST_TOLERANCE))
+        point = self._tightened(shooting, point, weights, tight)
+        limited = self._noise(point) <= LIMITED * tight * self.scales
+        if limited.all():
+            finer = self._tightened(shooting, point, weights, FINE)
+            if (self._noise(finer) <= self._noise(point)).all():
+                return self._result(shooting, finer)
+            shooting.tighten(tight)
+        return self._result(shooting, point)
+
+    def _tightened(self, shooting: Shooting, point: _Point, weights: Floats, tolerance: float) -> _Point:
+        """The fit by rollouts of a tolerance, with weights renewed from the residuals."""
+        shooting.tighten(tolerance)
         point = self._at(shooting, point.constants, point.starts, weights)
         for _ in range(ROUNDS if self.sigma is None else 1):
             point = self._descend(shooting, point, weights)
@@ -207,7 +226,7 @@ class _Fit:
             point = self._at(shooting, point.constants, point.starts, weights)
             if change < 0.1 or not np.isfinite(point.equations.loss):
                 break
-        return self._result(shooting, point)
+        return point
 
     def _first(self, weights: Floats, tolerance: float) -> tuple[int, Shooting, _Point]:
         """The fewest stretches a run whose rollouts from the guess stay near the readings; else the shortest."""

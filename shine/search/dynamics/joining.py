@@ -107,7 +107,10 @@ def with_integrals(
         given = rows[at]
         if given is not None and states[rate] in given.dataset.features:
             tree = parse(states[rate], given.dataset.features)
-            found[at] = [Candidate(_model(tree, given), 0.0), *(each for each in found[at] if each.model.tree != tree)]
+            found[at] = [
+                Candidate(model_of(tree, given), 0.0),
+                *(each for each in found[at] if each.model.tree != tree),
+            ]
     return found
 
 
@@ -198,14 +201,14 @@ def _copy_along(
                 return
             key = place, written(products)
             if key not in known:
-                model = _model(parse(key[1], given.dataset.features), given)
+                model = model_of(parse(key[1], given.dataset.features), given)
                 described = _described([model], candidates[place], given)
                 known[key] = described[0] if described else Candidate(model, math.inf)
             models[place] = known[key]
 
 
-def _model(tree: Tree, rows: RateRows) -> Model:
-    """A formula with its loss."""
+def model_of(tree: Tree, rows: RateRows) -> Model:
+    """A formula with its loss for the rates."""
     errors = _values(tree, rows.dataset.columns) - rows.dataset.target
     return Model(tree, float(stable_sum(rows.dataset.row_weights * errors**2)) / rows.dataset.weight, 0.0)
 

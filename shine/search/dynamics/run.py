@@ -22,12 +22,14 @@ from shine.lang.forms.tree import Tree
 from shine.search.constraints.constraints import Constraints
 from shine.search.constraints.units import is_product
 from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
+from shine.search.dynamics.flows import flow_equations
 from shine.search.dynamics.forms import Form, form_of, hidden_forms, units_of
 from shine.search.dynamics.joining import (
     Candidate,
     alike,
     best_first,
     candidates_of,
+    model_of,
     with_integrals,
     with_terms_of_others,
 )
@@ -39,6 +41,7 @@ from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, RateRo
 from shine.search.dynamics.session import Session
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.sharing import with_sharing
+from shine.search.dynamics.short_numbers import with_short_numbers
 from shine.search.dynamics.system import SystemModel, digits_of
 from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.finishing.polishing import oddities_of
@@ -200,6 +203,7 @@ class _Finding:
         searches, stopped_by = self.searches, ""
         searches.first(self._at(FIRST_SEARCHES))
         try:
+            self._follow(self._at(FIRST_SYSTEMS))
             # A run that goes on may have lost the systems of this stage.
             least = (FIRST_SYSTEMS - FIRST_SEARCHES) * (searches.settings.stop.seconds or 0.0)
             until = max(self._at(FIRST_SYSTEMS), self.session.clock() + least)
@@ -217,11 +221,13 @@ class _Finding:
         if not (stopped_by or searches.stopped_by_user):
             try:
                 with stage("checking the choice"):
-                    best = confirmed(systems, self.form, lambda: self.session.clock() > self._at(LAST_CHECKS))
+                    chosen = confirmed(systems, self.form, lambda: self.session.clock() > self._at(LAST_CHECKS))
+                    stop = self._stop(lambda: False)
+                    best = with_short_numbers(chosen, lambda equations: fitted(equations, self.form, stop))
+                    systems = [best if each is chosen else each for each in systems]
             except KeyboardInterrupt:
                 stopped_by = "interrupted"
-        runs = self.form.smooth.runs
-        states = np.concatenate([run.states for run in runs])
+        runs, states = self.form.smooth.runs, self._states
         planes = [] if stopped_by or best.lags or best.order > 1 else planes_of(states, best.states)
         equal = [others for plane in planes for others in plane.others(best)][:MOST_RIVALS]
         stop = self._stop(lambda: False)
@@ -251,6 +257,11 @@ class _Finding:
     @property
     def _best(self) -> SystemModel:
         return min(self.systems.values(), key=lambda system: system.nats)
+
+    @property
+    def _states(self) -> Floats:
+        """Smoothed states of all runs, shape (n_times, n_states)."""
+        return np.concatenate([run.states for run in self.form.smooth.runs])
 
     def _at(self, share: float) -> float:
         """End of a share of the seconds; inf without a limit."""
@@ -291,10 +302,35 @@ class _Finding:
             if apart:
                 self._share([tuple(each.model for each in own) for own in images], late)
 
+    def _follow(self, until: float) -> None:
+        """Fit the polynomials whose flow leads from each reading to the next."""
+        form, session = self.form, self.session
+        continuous = form.order == 1 and not form.is_map and not form.trajectories.controls
+        # On a plane many polynomials are equal, and the searches for rates look for the shortest.
+        if not (continuous and self._sums) or planes_of(self._states, form.trajectories.states):
+            return
+        session.stage("flows")
+
+        def late() -> bool:
+            return self.searches.stopped_by_user or (not session.repeats and session.clock() > until)
+
+        with stage("following the flow from reading to reading"):
+            rows = [own for own in self.searches.joined if own is not None]
+            spread = np.sqrt(form.readings.variances)
+            trees = flow_equations(form.trajectories, [own.dataset.features for own in rows], spread, late)
+            if trees and max(tree.size for tree in trees) <= self.searches.settings.evolution.max_size:
+                models = tuple(model_of(tree, own) for tree, own in zip(trees, rows, strict=True))
+                equations, stop = self._equations(models), self._stop(late)
+                self.systems[models] = fitted(equations, form, stop, session, from_readings=True)
+
     @property
     def _apart(self) -> bool:
-        """Whether the equations are found apart, as sums if that suits, without a constraint that others may break, and
-        what they share can tell more: some rates are not clean."""
+        """Whether what the equations share can tell more: they may be sums, and some rates are not clean."""
+        return self._sums and any(rows is not None and not rows.clean for rows in self.searches.joined)
+
+    @property
+    def _sums(self) -> bool:
+        """Whether the equations are found apart, as sums if that suits, without a constraint that others may break."""
         settings, names = self.searches.settings, {str(each) for each in self.searches.settings.primitives}
         unknown = [part for part in self.form.parts if not part.known]
         return (
@@ -303,7 +339,6 @@ class _Finding:
             and not self.searches.units[0]
             and not any(part.template for part in unknown)
             and {"add", "sub", "mul"} <= names
-            and any(rows is not None and not rows.clean for rows in self.searches.joined)
         )
 
     def _share(self, images: Sequence[tuple[Model, ...]], late: Callable[[], bool]) -> None:
@@ -331,7 +366,12 @@ class _Finding:
 
 
 def fitted(
-    equations: Sequence[Equation], form: Form, stop: Callable[[], bool], session: Session | None = None
+    equations: Sequence[Equation],
+    form: Form,
+    stop: Callable[[], bool],
+    session: Session | None = None,
+    *,
+    from_readings: bool = False,
 ) -> SystemModel:
     """The system of some equations, with the constants and initial states that fit the readings best.
 
@@ -344,6 +384,8 @@ def fitted(
         Says whether the time is over; the fit then ends with what it has.
     session : Session, optional
         Keeps the fit.
+    from_readings : bool
+        Whether stretches start at the readings: by default at smoothed states, which are wrong where readings are few.
 
     Returns
     -------
@@ -354,7 +396,7 @@ def fitted(
     system, readings = start.compiled, form.readings
 
     def told() -> Floats:
-        smooth = [run.states for run in readings.smooth.runs]
+        smooth = None if from_readings else [run.states for run in readings.smooth.runs]
         settings = FitSettings(stop=stop, sizes=readings.sizes)
         fit = fit_rollouts(system, readings.trajectories, unknowns=start.unknowns, smooth=smooth, settings=settings)
         losses, relative = readings.losses(fit.states)

@@ -1,0 +1,75 @@
+"""Polynomial rates by the flow from reading to reading: coarse chaotic readings, uneven steps, gaps, several runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shine.data.trajectories import Trajectories, Trajectory
+from shine.evaluate.rollouts.system import CompiledSystem
+from shine.lang.parse import parse
+from shine.search.dynamics.flows import flow_equations
+
+NAMES = ("x", "y", "z")
+LORENZ = ("10*(y - x)", "x*(28 - z) - y", "x*y - 2.5*z")
+
+
+def run(times, start=(-8.0, 7.0, 27.0), rates=LORENZ):
+    system = CompiledSystem([parse(rate, NAMES) for rate in rates], NAMES)
+    states = system.rollout(np.array(start), np.asarray(times, float), tolerance=1e-13).states
+    return Trajectory(np.asarray(times, float), states, np.zeros((len(times), 0)))
+
+
+def found(*runs, late=lambda: False):
+    given = Trajectories(runs, NAMES)
+    spread = np.nanstd(np.concatenate([each.states for each in runs]), axis=0)
+    return flow_equations(given, [NAMES] * 3, spread, late)
+
+
+def assert_rates(trees, rates):
+    states = np.random.default_rng(0).uniform(-3, 3, (40, 3))
+    for tree, rate in zip(trees, rates, strict=True):
+        system = CompiledSystem([tree, parse(rate, NAMES), parse("0.5", NAMES)], NAMES)
+        values = system.rates(states)
+        np.testing.assert_allclose(values[:, 0], values[:, 1], rtol=1e-7, atol=1e-7)
+
+
+def test_chaotic_motion_is_found_from_readings_that_are_too_few_for_rates():
+    assert_rates(found(run(0.1 * np.arange(101))), LORENZ)
+
+
+def test_uneven_steps_several_runs_and_gaps_are_allowed():
+    rng = np.random.default_rng(1)
+    first, second = (run(np.cumsum(rng.uniform(0.03, 0.09, 60)), start) for start in ((1.0, 3, 20), (-5.0, 2, 25)))
+    first.states[10:13, 1] = np.nan
+    assert_rates(found(first, second), LORENZ)
+
+
+def test_cubic_rates_are_found_after_quadratic_ones():
+    rates = ("y*(z - 1 + x**2) + 0.87*x", "x*(3*z + 1 - x**2) + 0.87*y", "-2*z*(1.1 + x*y)")
+    assert_rates(found(run(0.1 * np.arange(101), (-1.0, 0.1, 0.5), rates)), rates)
+
+
+def test_noise_leaves_the_terms_of_the_law():
+    given = run(0.1 * np.arange(101))
+    given.states[:] += 0.01 * given.states.std(axis=0) * np.random.default_rng(0).standard_normal(given.states.shape)
+    states = np.random.default_rng(0).uniform(-3, 3, (40, 3))
+    system = CompiledSystem(found(given), NAMES)
+    truth = CompiledSystem([parse(rate, NAMES) for rate in LORENZ], NAMES)
+    assert len(system.constants) == 7
+    np.testing.assert_allclose(system.rates(states), truth.rates(states), atol=1.0)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 12])
+def test_too_few_readings_give_none(count):
+    assert found(run(0.1 * np.arange(3)), run(0.1 * np.arange(max(count, 1)))) is None
+
+
+def test_a_search_that_is_late_ends():
+    assert found(run(0.1 * np.arange(101)), late=lambda: True) is None
+
+
+def test_wild_readings_do_no_harm():
+    rng = np.random.default_rng(0)
+    wild = Trajectory(np.arange(80.0), 10 ** rng.uniform(-30, 30, (80, 3)), np.zeros((80, 0)))
+    assert len(found(wild)) == 3
