@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.base.errors import DataError
+from shine.base.errors import DataError, placed
 from shine.base.typing import Floats
 from shine.data.columns.kinds import HOLDS, Column
 from shine.data.datasets.dataset import Dataset
@@ -181,11 +181,9 @@ class Training:
         headings = [heading for column in prepared for heading in column.headings]
         if "groups" in roles and roles["groups"].dtype.kind != "f":
             roles["groups"] = roles["groups"].astype(str)
-        try:
+        with placed(self.path, DataError):
             X, y = np.column_stack(numbers), roles.pop("target")
             dataset = Dataset.from_arrays(X, y, features=names, headings=headings, loss_columns=loss_columns, **roles)
-        except DataError as error:
-            raise DataError(f"{self.path}: {error}") from None
         return replace(
             dataset, labels={column.names[0]: column.categories for column in prepared if column.kind == "ordinal"}
         )

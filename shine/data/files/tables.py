@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.base.errors import DataError, MissingExtraError
+from shine.base.errors import DataError, MissingExtraError, needing, placed
 from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
 from shine.data.files.source import NO_MARKS, Marks, RawColumn, Source, check_file, check_size
 from shine.lang.forms.names import cut, listed, shown
@@ -20,11 +20,9 @@ from shine.lang.forms.names import cut, listed, shown
 def open_parquet(path: Path) -> Source:
     """Open a Parquet file; a `DataError` if it is damaged or too large, a `MissingExtraError` without pyarrow."""
     check_file(path)
-    try:
+    with needing(f"{path}: reading Parquet", "pyarrow", "parquet"):
         import pyarrow
         from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError(f"{path}: reading Parquet", "pyarrow", "parquet") from None
     try:
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         headings = tuple(file.schema_arrow.names)
@@ -44,11 +42,9 @@ def open_feather(path: Path) -> Source:
     A `DataError` if it is damaged, a `MissingExtraError` without pyarrow.
     """
     check_file(path)
-    try:
+    with needing(f"{path}: reading Feather", "pyarrow", "parquet"):
         import pyarrow
         from pyarrow import feather
-    except ImportError:
-        raise MissingExtraError(f"{path}: reading Feather", "pyarrow", "parquet") from None
     try:
         table = feather.read_table(path)
     except MemoryError:  # pyarrow's is one of its own errors, too
@@ -218,10 +214,10 @@ def _check_unpacked(path: Path) -> None:
 
 
 def _member(path: Path, archive: Any, name: str) -> NDArray[np.generic]:
-    try:
+    with placed(
+        f"{path}: array {shown(name)} cannot be read", Exception, kind=DataError, told=cut
+    ):  # also a lack of memory: a damaged header may ask for any
         array = archive[name]
-    except Exception as error:  # also a lack of memory: a damaged header may ask for any
-        raise DataError(f"{path}: array {shown(name)} cannot be read: {cut(error)}") from None
     if not isinstance(array, np.ndarray):
         raise DataError(f"{path}: member {shown(name)} is not an array")
     return array

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shine.base.errors import DataError
+from shine.base.errors import DataError, placed
 from shine.base.stages import stage
 from shine.base.typing import AnyArray, Floats, Indices, Mask
 from shine.data.columns.kinds import Column
@@ -158,12 +158,10 @@ class _Layout:
         loss_columns = {
             role.removeprefix(LOSS_COLUMN): roles.pop(role) for role in list(roles) if role.startswith(LOSS_COLUMN)
         }
-        try:
+        with placed(self.stream.name, DataError):
             return Dataset.from_arrays(
                 columns.T, roles.pop("target"), features=names, headings=headings, loss_columns=loss_columns, **roles
             )
-        except DataError as error:
-            raise DataError(f"{self.stream.name}: {error}") from None
 
     def ranges(self, facts: Mapping[int, Facts]) -> dict[str, tuple[float, float]]:
         """Least and largest value of each feature."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from shine.base.errors import placed
 from shine.faces.cli.output import print_json, print_text, write_file
 from shine.faces.cli.sources import chosen, run_folder
 
@@ -146,7 +147,7 @@ def _predicted_fields(run: DynamicsRun, data: Path, model: SystemModel, times: A
     assert dynamics is not None
     read = run.record.headings
     columns = columns_of_file(data, [*dynamics.space, *read], None, run.config.data.reading)
-    try:
+    with placed(data, DataError):
         axes, fields = on_grid(
             {heading: columns[heading] for heading in dynamics.space}, {heading: columns[heading] for heading in read}
         )
@@ -156,8 +157,6 @@ def _predicted_fields(run: DynamicsRun, data: Path, model: SystemModel, times: A
                 raise DataError(f"column {heading!r} has steps of {found:.6g}, and the system is for {step:.6g}")
         start = dict(zip(model.states, fields.values(), strict=True))
         found = model.simulate(start, times)
-    except DataError as error:
-        raise DataError(f"{data}: {error}") from None
     states = found if isinstance(found, dict) else {model.states[0]: found}
     grids = np.meshgrid(times, *axes, indexing="ij")
     table = dict(zip((dynamics.time, *dynamics.space), grids, strict=True))
@@ -191,10 +190,8 @@ def exported_system(
     if to not in SYSTEM_EXPORTS:
         raise click.UsageError(f"--to {to}: no such format for dynamics; use one of {', '.join(SYSTEM_EXPORTS)}")
     model = chosen_system(run, index)
-    try:
+    with placed(f"--name {name}", ValueError, kind=click.UsageError):
         text = exported(model, to, name, precision=precision, file=out.stem if out else None)
-    except ValueError as error:
-        raise click.UsageError(f"--name {name}: {error}") from None
     if out is not None:
         write_file(out, text.encode())
     if as_json:

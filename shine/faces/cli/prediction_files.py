@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from shine.base.errors import MissingExtraError
+from shine.base.errors import needing
 from shine.base.typing import Floats
 
 HEADING = "prediction"
@@ -43,22 +43,18 @@ def _npy(stream: IO[bytes], columns: Columns) -> None:
 
 
 def _arrow() -> Any:
-    try:
+    with needing("this format", "pyarrow", "parquet"):
         import pyarrow.feather
         import pyarrow.parquet
-    except ImportError:
-        raise MissingExtraError("this format", "pyarrow", "parquet") from None
     return pyarrow
 
 
 def _sheet(engine: str) -> Callable[[Columns], bytes]:
     def write(stream: IO[bytes], columns: Columns) -> None:
-        try:
+        with needing("writing sheets", "pandas", "excel"):
             import pandas
 
             pandas.DataFrame(dict(columns)).to_excel(stream, index=False, engine=engine)
-        except ImportError:
-            raise MissingExtraError("writing sheets", "pandas", "excel") from None
 
     return _to(write)
 

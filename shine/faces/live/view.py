@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from shine.base.errors import ShineError
+from shine.base.errors import ShineError, placed
 from shine.base.lazy import cached_property
 from shine.base.stages import Stages, Text, listening
 from shine.faces.live.parts import PARTS, Board, Painter, Picture, Searched, final_parts
@@ -156,10 +156,8 @@ class Live:
             raise ValueError("formula is the text of a formula")
         if self._watch is None:
             raise ValueError("no search has begun")
-        try:
+        with placed("", ShineError, TypeError, ValueError, kind=ValueError):
             self._watch.put_in(text.strip())
-        except (ShineError, TypeError, ValueError) as error:
-            raise ValueError(str(error)) from None
         return {"text": "Accepted: it joins after this generation; if there are several islands, when they meet."}
 
     def _stage_begun(self, text: str) -> None:

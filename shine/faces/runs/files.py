@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shine.base.errors import ExportError
+from shine.base.errors import ExportError, placed, reason
 from shine.base.files import write_bytes
 
 
@@ -70,12 +70,10 @@ def _occupied(folder: Path) -> str | None:
 
 def read_file(path: Path) -> bytes:
     """All bytes of a file; an `ExportError` if it is missing, is not a file, or cannot be read."""
-    try:
+    with placed(f"{path}: cannot be read", OSError, ValueError, kind=ExportError, told=reason):
         if path.exists() and not path.is_file():  # reading a named pipe would block
             raise ExportError(f"{path}: is not a file")
         return path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise ExportError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from pydantic import FiniteFloat, ValidationError
 
-from shine.base.errors import ExportError, UnsupportedSyntaxError
+from shine.base.errors import ExportError, UnsupportedSyntaxError, placed
 from shine.data.fields import AXES, Field
 from shine.faces.config import Config, DynamicsJob, config_values
 from shine.faces.runs.files import read_file
@@ -173,10 +173,8 @@ def _system(found: SystemRecord, record: DynamicsRecord, folder: Path) -> System
     table = primitive_table(record.primitives)[0]
     equations = []
     for each in found.equations:
-        try:
+        with placed(folder / "result.json", UnsupportedSyntaxError, kind=ExportError, told=cut):
             tree = parse(each.expression, features, table)
-        except UnsupportedSyntaxError as error:
-            raise ExportError(f"{folder / 'result.json'}: {cut(error)}") from None
         loss, r2 = _number(each.loss, math.inf), _number(each.r2, math.nan)
         equations.append(Model(tree, loss, r2, record.weights, digits=each.digits))
     model: SystemModel = kind(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shine.base.errors import ExportError, UnsupportedSyntaxError
+from shine.base.errors import ExportError, UnsupportedSyntaxError, placed
 from shine.base.lazy import cached_property
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.faces.config import Config, read_config
@@ -107,10 +107,10 @@ class Run:
     @cached_property
     def _table(self) -> dict[str, Primitive]:
         """The functions that formulas may call: Shine's primitives and those of the configuration."""
-        try:
+        with placed(
+            f"{self.folder / 'result.json'}: primitives", UnsupportedSyntaxError, ValueError, kind=ExportError, told=cut
+        ):
             return primitive_table(self.record.primitives)[0]
-        except (UnsupportedSyntaxError, ValueError) as error:
-            raise ExportError(f"{self.folder / 'result.json'}: primitives: {cut(error)}") from None
 
     def _models(self, models: Iterable[ModelRecord]) -> tuple[Model, ...]:
         return tuple(map(self._model, models))

@@ -18,7 +18,7 @@ from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, JsonValue, ValidationError
 
 from shine import __version__
-from shine.base.errors import DataError, ExportError
+from shine.base.errors import DataError, ExportError, placed
 from shine.data.columns.headings import check_features
 from shine.data.datasets.preparation import Preparation
 from shine.evaluate.inference.uncertainty import Uncertainty
@@ -217,10 +217,8 @@ class Versions(Record):
 
 
 def _normalized_features(names: tuple[str, ...]) -> tuple[str, ...]:
-    try:
+    with placed("", DataError, kind=ValueError):
         return check_features(names)
-    except DataError as error:
-        raise ValueError(str(error)) from None
 
 
 class ResultRecord(Record):

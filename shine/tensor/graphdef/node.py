@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from shine.base.errors import GraphImportError
+from shine.base.errors import GraphImportError, placed
 from shine.lang.forms.names import shown
 from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, Output, numbers
 from shine.tensor.graphdef.constants import DTYPES, Tensor, Tensors, dtype_name, shape_from_message, tensor_from_message
@@ -66,10 +66,8 @@ class Node:
     def dtype(self, key: str) -> str:
         """The storage type named by an attribute."""
         number = self.attribute(key, "type")
-        try:
+        with placed(f"attr {key!r}", GraphImportError):
             return dtype_name(number, self._tensors.dtypes)
-        except GraphImportError as error:
-            raise GraphImportError(f"attr {key!r}: {error}") from None
 
     def shape(self, producer: int) -> tuple[int | None, ...] | None:
         """The shape of a placeholder, None if unknown; `producer` is the version that wrote the graph."""
@@ -165,10 +163,8 @@ class Library:
         if name not in self._messages:
             raise GraphImportError(f"calls {shown(name)}, but the graph has no such function")
         if name not in self._functions:
-            try:
+            with placed(f"function {shown(name)}", GraphImportError):
                 self._functions[name] = self._function(name, self._messages[name])
-            except GraphImportError as error:
-                raise GraphImportError(f"function {shown(name)}: {error}") from None
         function = self._functions[name]
         return function, {**function.defaults, **bindings}
 

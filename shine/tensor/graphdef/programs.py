@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shine.base.errors import FormError, GraphImportError
+from shine.base.errors import FormError, GraphImportError, placed
 from shine.base.typing import AnyArray
 from shine.lang.forms.names import shown
 from shine.lang.program.program import Program
@@ -153,11 +153,9 @@ def _parameters(
     taken: dict[str, str] = {}
     for name in names:
         node = Node(nodes[name], {}, tensors)
-        try:
+        with placed(node, GraphImportError, FormError):
             dtype, shape = node.dtype("dtype"), node.shape(producer)
             operand = b.parameter(free_name(taken, name), dtype, [1 if size is None else size for size in shape or ()])
-        except (GraphImportError, FormError) as error:
-            raise GraphImportError(f"{node}: {error}") from None
         taken[operand.value.name] = name
         values[name], shapes[name] = Outputs([operand]), shape
     return values, shapes

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.errors import GraphImportError
+from shine.base.errors import GraphImportError, placed
 from shine.base.typing import AnyArray
 from shine.formats.read.protobuf import MAX_MEMORY, Schema, message_classes, parsed_size
 from shine.lang.forms.names import cut
@@ -82,14 +82,12 @@ def read_model(source: str | os.PathLike[str] | bytes) -> tuple[Any, Path | None
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:
-    try:
+    with placed("it cannot be read", OSError, ValueError, kind=GraphImportError):
         if not os.path.isfile(path):
             raise GraphImportError("it is no file" if os.path.exists(path) else "there is no such file")
         if os.path.getsize(path) > MOST_BYTES:
             raise GraphImportError(f"it has {os.path.getsize(path)} bytes; at most {MOST_BYTES} are read")
         return Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        raise GraphImportError(f"it cannot be read: {error}") from None
 
 
 ELEMENTS: dict[int, tuple[str, str]] = {
@@ -190,15 +188,19 @@ def _external(tensor: Any, folder: Path | None, size: int) -> bytes:
         raise GraphImportError(
             f"the constant {tensor.name!r} lies in {told}, and there is no such file beside the model"
         )
-    try:
+    with placed(
+        f"the constant {tensor.name!r} cannot be read from {told}",
+        OSError,
+        ValueError,
+        OverflowError,
+        kind=GraphImportError,
+    ):
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", size))
         if offset < 0 or length != size:
             raise GraphImportError(f"the constant {tensor.name!r} needs {size} bytes, and its file entry has {length}")
         with path.open("rb") as file:
             file.seek(offset)
             data = file.read(length)
-    except (OSError, ValueError, OverflowError) as error:
-        raise GraphImportError(f"the constant {tensor.name!r} cannot be read from {told}: {error}") from None
     if len(data) != size:
         raise GraphImportError(f"the constant {tensor.name!r} needs {size} bytes of {told}, which has {len(data)}")
     return data

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.errors import FormError, GraphImportError
+from shine.base.errors import FormError, GraphImportError, placed
 from shine.lang.forms.names import choices
 from shine.tensor.form.module import Function, Module, Value
 from shine.tensor.form.types import TensorType
@@ -116,10 +116,8 @@ class _Reader:
         kind = given.type.tensor_type
         if not given.type.HasField("tensor_type"):
             raise GraphImportError(f"its input {given.name!r} is no tensor")
-        try:
+        with placed(f"input {given.name!r}", GraphImportError):
             dtype = dtype_name(kind.elem_type)
-        except GraphImportError as error:
-            raise GraphImportError(f"input {given.name!r}: {error}") from None
         if given.name in self.shapes:
             shape = tuple(int(size) for size in self.shapes[given.name])
             fixed = [d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim]

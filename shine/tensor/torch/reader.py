@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shine.base.errors import FormError, GraphImportError
+from shine.base.errors import FormError, GraphImportError, placed
 from shine.lang.forms.names import choices
 from shine.lang.program.program import Program
 from shine.tensor.form.module import Module, Value
@@ -82,10 +82,8 @@ def program_from_exported(program: ExportedProgram) -> Program:
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    try:
+    with placed("", FormError, kind=GraphImportError):
         yield
-    except FormError as error:
-        raise GraphImportError(str(error)) from None
 
 
 def _core(program: ExportedProgram) -> ExportedProgram:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shine.base.errors import CompilationError, LoweringError
+from shine.base.errors import CompilationError, LoweringError, placed
 from shine.faces.cli.group import FormulaCommand
 from shine.faces.cli.options import json_option, level_option, out_option, parameters_option
 from shine.faces.cli.output import print_bytes, print_json, print_text, write_file
@@ -69,14 +69,12 @@ def jit(
     from shine.formats.native.targets import check_triple, target_of
 
     tree = parsed(formula, parameters)
-    try:
+    with placed("", LoweringError, CompilationError, kind=click.UsageError):
         check_triple(target)
         if cpu is not None:
             target_of(target, cpu)
         kernel = Kernel(tree, dtype, level)
         made = EMITTED[emit](kernel, target, cpu)
-    except (LoweringError, CompilationError) as error:
-        raise click.UsageError(str(error)) from None
     content = made.encode() if isinstance(made, str) else made
     if out is not None:
         write_file(out, content)
