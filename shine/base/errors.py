@@ -106,6 +106,7 @@ def placed(
     *errors: type[BaseException],
     kind: type[BaseException] | None = None,
     told: Callable[[BaseException], str] = str,
+    but: type[BaseException] | tuple[type[BaseException], ...] = (),
 ) -> Iterator[None]:
     """Raise some errors with a place before their message, and without the chain of errors that led to them.
 
@@ -119,6 +120,8 @@ def placed(
         What is raised; by default the first of `errors`.
     told : callable
         The message of an error.
+    but : type of exception, or tuple of them
+        Those of `errors` that pass as they are.
 
     Examples
     --------
@@ -129,6 +132,8 @@ def placed(
     """
     try:
         yield
+    except but:
+        raise
     except errors as error:
         start = str(place)
         raise (kind or errors[0])(f"{start}: {told(error)}" if start else told(error)) from None

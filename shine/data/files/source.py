@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.base.errors import DataError, needing
+from shine.base.errors import DataError, needing, reason
 from shine.base.lazy import cached_property
 from shine.data.files.dates import dates_of
 from shine.data.files.numerals import Decimal, is_missing, numeral
@@ -264,4 +264,4 @@ def read_bytes(path: Path) -> bytes:
 
 def unreadable(path: Path, error: Exception) -> DataError:
     """The error for a file that the system cannot read."""
-    return DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
+    return DataError(f"{path}: cannot be read: {reason(error)}")

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from shine.base.errors import ExportError, ShineError
+from shine.base.errors import ExportError, ShineError, reason
 from shine.base.lazy import cached_property
 from shine.lang.forms.names import cut, identifier
 from shine.lang.forms.synonyms import FUNCTIONS, OPERATORS
@@ -152,7 +152,7 @@ def _result(path: Path) -> tuple[dict[str, Any], tuple[FormulaEntry, ...], str]:
             return value, tuple(_front(value)), ""
         return {}, (), f"{path.name}: is not the result of a run"
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, ShineError) as error:
-        return {}, (), cut(f"{path.name}: cannot be read: {getattr(error, 'strerror', None) or error}")
+        return {}, (), cut(f"{path.name}: cannot be read: {reason(error)}")
 
 
 def _front(result: Mapping[str, Any]) -> Iterator[FormulaEntry]:

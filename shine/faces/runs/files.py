@@ -93,4 +93,4 @@ def write_text(path: Path, text: str) -> None:
 
 def unwritable(path: Path, error: Exception) -> ExportError:
     """The error for a file or a folder that cannot be written."""
-    return ExportError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}")
+    return ExportError(f"{path}: cannot be written: {reason(error)}")

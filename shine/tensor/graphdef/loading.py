@@ -94,13 +94,10 @@ def load_module(
     label = "graph" if isinstance(source, bytes) else Path(source).stem
     signature = named(feeds, fetches) if config is None else read_config(config)
     variables = None if checkpoint is None else Checkpoint(checkpoint)
-    try:
+    with placed("" if isinstance(source, bytes) else os.fspath(source), GraphImportError, FormError):
         return _module(
             read_message(source), signature, dict(shapes or {}), variables, sanitized(name or label, "graph")
         )
-    except (GraphImportError, FormError) as error:
-        place = "" if isinstance(source, bytes) else f"{os.fspath(source)}: "
-        raise GraphImportError(f"{place}{error}") from None
 
 
 def _module(

@@ -73,11 +73,9 @@ def load_graph(source: Source, outputs: Sequence[str] | None = None, inputs: Seq
     for given, what in ((outputs, "outputs"), (inputs, "inputs")):
         if isinstance(given, str):
             raise TypeError(f"{what} is a sequence of names, not one string")
-    place, name = ("", "graph") if isinstance(source, bytes) else (f"{Path(source)}: ", Path(source).stem)
-    try:
+    place, name = ("", "graph") if isinstance(source, bytes) else (Path(source), Path(source).stem)
+    with placed(place, GraphImportError, FormError):
         return _program(read_message(source), outputs, inputs, name)
-    except (GraphImportError, FormError) as error:
-        raise GraphImportError(f"{place}{error}") from None
 
 
 def _program(message: Any, outputs: Sequence[str] | None, inputs: Sequence[str] | None, name: str) -> Program:

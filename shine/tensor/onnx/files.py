@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -71,14 +72,16 @@ def read_model(source: str | os.PathLike[str] | bytes) -> tuple[Any, Path | None
     kind = messages()["ModelProto"]
     if parsed_size(content, kind.DESCRIPTOR) > max(MAX_MEMORY, 3 * len(content)):
         raise GraphImportError("the model has so many small fields that it would take too much memory to parse")
-    try:
+    with damaged("it is no ONNX model", Exception):  # protobuf has an error of its own, which is not imported here
         model = kind.FromString(content)
-    except Exception as error:
-        # Protobuf has an error of its own, which is not imported here.
-        raise GraphImportError(f"it is no ONNX model: {str(error)[:100]}") from None
     if not model.HasField("graph") or not model.opset_import:
         raise GraphImportError("it is no ONNX model: it has no graph, or names no operator set")
     return model, folder
+
+
+def damaged(what: str, *errors: type[Exception]) -> AbstractContextManager[None]:
+    """Raise a `GraphImportError` that says what is wrong, for errors that only a damaged file leads to."""
+    return placed(what, *errors, kind=GraphImportError, told=lambda error: str(error)[:100])
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:
