@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from shine.base.errors import placed
-from shine.faces.cli.output import print_json, print_text, write_file
+from shine.faces.cli.output import deliver
 from shine.faces.cli.sources import chosen, run_folder
 
 if TYPE_CHECKING:
@@ -166,18 +166,12 @@ def _predicted_fields(run: DynamicsRun, data: Path, model: SystemModel, times: A
 
 def _write(table: dict[str, Any], out: Path | None, as_json: bool) -> None:
     """A table as a file, as JSON, or on the screen."""
-    from shine.faces.cli.prediction_files import WRITERS
+    from shine.faces.cli.prediction_files import WRITERS, deliver_table
 
-    if out is not None:
-        ending = next((end for end in WRITERS if out.name.lower().endswith(end)), None)
-        if ending is None:
-            raise click.UsageError(f"--out {out}: files end in one of {', '.join(WRITERS)}")
-        write_file(out, WRITERS[ending](table))
-    if as_json:
-        lists = {heading: column.tolist() for heading, column in table.items()}
-        print_json(lists if out is None else {"rows": len(next(iter(table.values()))), "file": str(out)}, indent=None)
-    elif out is None:
-        print_text(WRITERS[".csv"](table).decode())
+    ending = ".csv" if out is None else next((end for end in WRITERS if out.name.lower().endswith(end)), None)
+    if ending is None:
+        raise click.UsageError(f"--out {out}: files end in one of {', '.join(WRITERS)}")
+    deliver_table(table, out, ending, {} if as_json else None)
 
 
 def exported_system(
@@ -192,10 +186,5 @@ def exported_system(
     model = chosen_system(run, index)
     with placed(f"--name {name}", ValueError, kind=click.UsageError):
         text = exported(model, to, name, precision=precision, file=out.stem if out else None)
-    if out is not None:
-        write_file(out, text.encode())
-    if as_json:
-        record = {"equations": model.lines("exact"), "to": to, "name": name}
-        print_json({**record, **({"text": text} if out is None else {"files": [str(out)]})})
-    elif out is None:
-        print_text(text)
+    record = {"equations": model.lines("exact"), "to": to, "name": name}
+    deliver(text, out, to, record if as_json else None, "files")
