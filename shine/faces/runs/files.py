@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from shine.base.errors import ExportError, placed, reason
 from shine.base.files import write_bytes
@@ -89,6 +91,15 @@ def write_text(path: Path, text: str) -> None:
         write_bytes(path, content)
     except OSError as error:
         raise unwritable(path, error) from None
+
+
+def record_in(line: bytes) -> dict[str, Any] | None:
+    """The object in a line of a file of JSON lines; None if the line is incomplete or damaged."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if line.endswith(b"\n") and isinstance(value, dict) else None
 
 
 def unwritable(path: Path, error: Exception) -> ExportError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from shine.base.errors import ExportError, UnsupportedSyntaxError, placed
 from shine.base.lazy import cached_property
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.faces.config import Config, read_config
-from shine.faces.runs.files import read_file
+from shine.faces.runs.files import read_file, record_in
 from shine.faces.runs.motion import DynamicsRecord, is_motion, read_motion, result_of_record
 from shine.faces.runs.records import ModelRecord, ResultRecord, TemplateRecord, damaged, read_result
 from shine.lang.forms.names import cut, shown
@@ -210,11 +209,8 @@ def complete_lines(content: bytes) -> list[dict[str, Any]]:
     """The objects of a file of JSON lines, up to the first incomplete or damaged line."""
     lines: list[dict[str, Any]] = []
     for line in content.splitlines(keepends=True):
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
+        record = record_in(line)
+        if record is None:
             break
-        if not line.endswith(b"\n") or not isinstance(value, dict):
-            break
-        lines.append(value)
+        lines.append(record)
     return lines

@@ -17,9 +17,8 @@ from shine.tensor.frontend.graph_builder import Budget, GraphBuilder, Operand, O
 from shine.tensor.graphdef.constants import ELEMENTS, RESOURCE, VARIANT, Tensors
 from shine.tensor.graphdef.node import Function, Library, Node, Operation, Rule, check_arguments
 from shine.tensor.graphdef.order import Outputs, Step, chosen
-from shine.tensor.graphdef.rules import variables
+from shine.tensor.graphdef.rules import OUTPUT_NAMES, rule, variables
 from shine.tensor.graphdef.rules.variables import VARIABLES, WRITES
-from shine.tensor.graphdef.table import OUTPUT_NAMES, rule
 
 MAX_DEPTH = 40
 """Deepest nesting of branches and loops: each takes some levels of Python's stack."""
