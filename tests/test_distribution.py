@@ -50,7 +50,7 @@ def test_each_hint_of_a_message_names_an_extra_that_exists() -> None:
         (path.name, ast.literal_eval(call.args[2]))
         for path in SOURCES
         for call in ast.walk(ast.parse(path.read_bytes()))
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "MissingExtraError"
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("MissingExtraError", "needing")
         if isinstance(call.args[2], ast.Constant)
     ]
     assert len(hints) > 20

@@ -6,7 +6,8 @@ stay `ValueError` and `TypeError`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from shine.base.distribution import DISTRIBUTION
 
@@ -83,6 +84,59 @@ class MissingExtraError(ShineError, ImportError):
     def __str__(self) -> str:
         what, package, extra = self.args  # with which the error is also unpickled
         return f"{what} needs {package}; install it with: pip install '{DISTRIBUTION}[{extra}]'"
+
+
+@contextmanager
+def needing(what: str, package: str, extra: str) -> Iterator[None]:
+    """Import what an extra installs: an `ImportError` becomes a `MissingExtraError`, which has these parameters."""
+    try:
+        yield
+    except ImportError:
+        raise MissingExtraError(what, package, extra) from None
+
+
+def reason(error: BaseException) -> str:
+    """What the system says of an error, without its number and the file; the whole message of any other error."""
+    return str(getattr(error, "strerror", None) or error)
+
+
+@contextmanager
+def placed(
+    place: object,
+    *errors: type[BaseException],
+    kind: type[BaseException] | None = None,
+    told: Callable[[BaseException], str] = str,
+    but: type[BaseException] | tuple[type[BaseException], ...] = (),
+) -> Iterator[None]:
+    """Raise some errors with a place before their message, and without the chain of errors that led to them.
+
+    Parameters
+    ----------
+    place : object
+        What the message begins with, before a colon; nothing if it is empty.
+    *errors : types of exceptions
+        Those that are replaced.
+    kind : type of exception, optional
+        What is raised; by default the first of `errors`.
+    told : callable
+        The message of an error.
+    but : type of exception, or tuple of them
+        Those of `errors` that pass as they are.
+
+    Examples
+    --------
+    >>> with placed("a.csv", ValueError):
+    ...     int("x")
+    Traceback (most recent call last):
+    ValueError: a.csv: invalid literal for int() with base 10: 'x'
+    """
+    try:
+        yield
+    except but:
+        raise
+    except errors as error:
+        start = str(place)
+        raise (kind or errors[0])(f"{start}: {told(error)}" if start else told(error)) from None
 
 
 class ExportError(ShineError):

@@ -48,11 +48,9 @@ def new_rows(
     ]
     if problems:
         raise DataError("\n".join(shortened(path, problems)))
-    filled = {}
+    filled: dict[str, Floats] = {}
     for own, column in zip(wanted, columns, strict=True):
-        means = own.means or [np.nan] * len(own.names)
-        for name, values, mean in zip(own.names, own.numbers(column), means, strict=True):
-            filled[name] = np.where(np.isnan(values), mean, values)
+        filled |= own.filled(own.numbers(column))
     return filled, count, (*source.notes, *_missing_notes(preparation, path, columns))
 
 
@@ -87,9 +85,7 @@ def new_blocks(stream: Stream, preparation: Preparation, names: Sequence[str]) -
         found: dict[str, Floats] = {}
         for own, values in zip(wanted, block, strict=False):
             _check_block(stream, preparation, own, values, start)
-            means = own.means or (np.nan,) * len(own.names)
-            for name, numbers, mean in zip(own.names, numbers_of(own, values), means, strict=True):
-                found[name] = np.where(np.isnan(numbers), mean, numbers) if own.means else numbers
+            found |= own.filled(numbers_of(own, values))
         start += len(block[0])
         yield found or {name: np.zeros(len(block[0])) for name in names[:1] or ("",)}
 
@@ -106,10 +102,9 @@ def _check_block(stream: Stream, preparation: Preparation, own: PreparedColumn, 
         raise problem(0, f"holds {HOLDS[kind]}, but {HOLDS[own.raw_kind]} in the training data")
     if isinstance(values, Texts):
         used = np.unique(values.codes)
-        known = f"was not in the training data; known are {listed(map(shown, own.categories), 8)}"
         for code in used[used >= 0].tolist():
             if values.texts[code] not in own.categories:
-                raise problem(int(np.argmax(values.codes == code)), f"{shown(values.texts[code])} {known}")
+                raise problem(int(np.argmax(values.codes == code)), own.unknown_text(values.texts[code]))
     elif values.dtype.kind == "f" and np.isinf(values).any():
         raise problem(int(np.argmax(np.isinf(values))), "the value is infinite")
     missing = gone(values)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from shine.base.errors import DataError
+from shine.base.errors import DataError, placed
 from shine.data.datasets.preparation import Categories, Missing, Reading
 from shine.data.files.delimited import open_delimited
 from shine.data.files.numerals import Decimal, Writing, writing_of
@@ -86,10 +86,8 @@ def writing(
     if not texts:
         return Writing(".")
     own = (cell for values in texts for cell in values if isinstance(cell, str))
-    try:
+    with placed(source.path, DataError):
         return writing_of(own if source.cells is None else source.cells(), source.separator, wanted, known)
-    except DataError as error:
-        raise DataError(f"{source.path}: {error}") from None
 
 
 LARGEST = 1 << 30

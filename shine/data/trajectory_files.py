@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shine.base.errors import DataError
+from shine.base.errors import DataError, placed
 from shine.base.typing import AnyArray
 from shine.data.columns.headings import names_of_headings
 from shine.data.columns.kinds import HOLDS, recognized
@@ -68,11 +68,9 @@ def trajectories_of_file(
     names = Names(states, columns.controls, columns.time)
     controls = np.column_stack([found[heading] for heading in columns.controls]) if columns.controls else None
     labels = None if columns.run is None else found[columns.run]
-    try:
+    with placed(path, DataError):
         table = np.column_stack([found[state] for state in states])
         return trajectories(table, found[columns.time], controls, run=labels, names=names, continuous=continuous)
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from None
 
 
 def field_of_file(
@@ -86,12 +84,10 @@ def field_of_file(
     others, states = _roles(path, columns, reading)
     found = columns_of_file(path, [*others, *states], None, reading)
     names = names_of_headings(states)
-    try:
+    with placed(path, DataError):
         axes = {heading: found[heading] for heading in others}
         (times, *space), fields = on_grid(axes, dict(zip(names, (found[state] for state in states), strict=True)))
         return field_of(fields, times, space if len(space) > 1 else space[0], None, periodic)
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from None
 
 
 def _roles(path: Path, columns: TrajectoryColumns, reading: Reading) -> tuple[list[str], list[str]]:

@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from shine.base.errors import ExportError, MissingExtraError
+from shine.base.errors import ExportError, needing
 from shine.faces.runs.keeping import Thinning
 from shine.faces.runs.records import front_csv
 from shine.lang.forms.names import cut
@@ -96,10 +96,8 @@ class MLflow:
     def __init__(
         self, experiment: str | None = None, *, name: str | None = None, tags: Mapping[str, str] | None = None
     ) -> None:
-        try:
+        with needing("keeping a run in MLflow", "mlflow", "mlflow"):
             import mlflow  # noqa: F401
-        except ImportError:
-            raise MissingExtraError("keeping a run in MLflow", "mlflow", "mlflow") from None
         self.experiment, self.name, self.tags = experiment, name, dict(tags or {})
         self.run_id = ""
         self._client: Any = None
@@ -195,10 +193,8 @@ class TensorBoard:
     """
 
     def __init__(self, folder: str | Path = "runs/tensorboard") -> None:
-        try:
+        with needing("keeping a run for TensorBoard", "tensorboardX", "tensorboard"):
             import tensorboardX  # noqa: F401
-        except ImportError:
-            raise MissingExtraError("keeping a run for TensorBoard", "tensorboardX", "tensorboard") from None
         self.folder = Path(folder)
         self._writer: Any = None
         self._formula = ""

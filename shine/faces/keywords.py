@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.errors import GraphImportError
+from shine.base.errors import GraphImportError, placed, reason
 from shine.data.columns.numbers import int_if_exact
 from shine.evaluate.losses import loss_text
 from shine.evaluate.validation import valid_settings
@@ -154,10 +154,8 @@ def read_program(path: Path, output: str | None = None) -> Program:
     """
     from shine.tensor.graphdef.programs import load_graph  # slow: it defines the messages of the file format
 
-    try:
+    with placed(f"{path}: cannot be read", OSError, kind=GraphImportError, told=reason):
         return load_graph(path, None if output is None else [output])
-    except OSError as error:
-        raise GraphImportError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def with_programs(guesses: Iterable[Guess], word: str) -> tuple[Guess, ...]:
@@ -167,10 +165,8 @@ def with_programs(guesses: Iterable[Guess], word: str) -> tuple[Guess, ...]:
     """
     found: list[Guess] = []
     for position, guess in enumerate(guesses):
-        try:
+        with placed(f"{word}[{position}]", GraphImportError):
             found.append(_with_program(guess))
-        except GraphImportError as error:
-            raise GraphImportError(f"{word}[{position}]: {error}") from None
     return tuple(found)
 
 

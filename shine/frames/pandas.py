@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.errors import MissingExtraError
+from shine.base.errors import needing
 from shine.base.typing import AnyArray
 from shine.frames.arrow import arrow_column
 from shine.frames.columns import NUMBERS, Column, Encodings, Headings, Piece, codes_of, numpy_piece
@@ -142,9 +142,7 @@ class PandasFrames(Frames):
         return series
 
 
-try:
+with needing("shine.pandas", "pandas", "pandas"):
     import pandas
-except ImportError:
-    raise MissingExtraError("shine.pandas", "pandas", "pandas") from None
 
 pandas.api.extensions.register_dataframe_accessor("shine")(PandasFrames)

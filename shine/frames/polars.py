@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shine.base.errors import MissingExtraError
+from shine.base.errors import needing
 from shine.frames.arrow import arrow_array, arrow_column, arrow_mask
 from shine.frames.columns import Column, Encodings, Headings
 from shine.frames.querying import Frames
@@ -69,10 +69,8 @@ class PolarsFrames(Frames):
         return polars.Series("", arrow_array(found))
 
 
-try:
+with needing("shine.polars", "Polars with Arrow", "polars"):
     import polars
     import pyarrow  # noqa: F401  # reads the columns in place
-except ImportError:
-    raise MissingExtraError("shine.polars", "Polars with Arrow", "polars") from None
 
 polars.api.register_dataframe_namespace("shine")(PolarsFrames)

@@ -9,7 +9,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from shine.base.errors import GraphImportError
+from shine.base.errors import GraphImportError, placed, reason
 from shine.lang.forms.names import c_identifier, listed, shown, value_text
 from shine.tensor.form.module import Module
 from shine.tensor.form.reading import module_of
@@ -149,10 +149,8 @@ def load_text(source: str | bytes | Path) -> Module:
 def _content(source: str | bytes | Path) -> str | bytes:
     if not isinstance(source, Path):
         return source
-    try:
+    with placed(f"{source}: cannot be read", OSError, kind=GraphImportError, told=reason):
         return source.read_bytes()
-    except OSError as error:
-        raise GraphImportError(f"{source}: cannot be read: {error.strerror}") from None
 
 
 def _is_text(source: Any) -> bool:

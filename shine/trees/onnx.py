@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from shine.base.errors import FormError, GraphImportError
+from shine.base.errors import FormError, GraphImportError, placed
 from shine.base.typing import AnyArray, Floats, Indices
-from shine.tensor.onnx.files import array_of, read_model
+from shine.tensor.onnx.files import array_of, damaged, read_model
 from shine.tensor.onnx.node import attributes_of
 from shine.trees.form import Ensemble, Tree, check, levels
 from shine.trees.reading import Reading
@@ -55,14 +55,11 @@ def read_onnx(source: str | os.PathLike[str] | bytes) -> Reading:
     A `GraphImportError` if it cannot be read, or is something else; the message names the operator or the attribute.
     """
     where = "the model" if isinstance(source, bytes) else os.fspath(source)
-    try:
+    # Numbers and names of a damaged file, in a place where nothing expects them.
+    errors = TypeError, ValueError, AttributeError, ArithmeticError, MemoryError
+    with placed(where, GraphImportError, FormError), damaged("its attributes or names are damaged", *errors):
         model, folder = read_model(source)
         return _reading(model.graph, folder)
-    except (GraphImportError, FormError) as error:
-        raise GraphImportError(f"{where}: {error}") from None
-    except (TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
-        # Numbers and names of a damaged file, in a place where nothing expects them.
-        raise GraphImportError(f"{where}: its attributes or names are damaged: {str(error)[:100]}") from None
 
 
 def is_ensemble(source: str | os.PathLike[str] | bytes) -> bool:

@@ -18,7 +18,7 @@ from shine.tensor.form.interpreter import interpret
 from shine.tensor.graphdef import load_module
 from shine.tensor.graphdef.checkpoint_table import read_table
 from shine.tensor.graphdef.files import read_message
-from shine.tensor.graphdef.table import OPERATIONS
+from shine.tensor.graphdef.rules import OPERATIONS
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "tensor_graphs"
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.graph_texts import node
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,16 +21,6 @@ pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
 CORPUS = Path(__file__).parent / "graphs"
 """Files that tests/campaigns/fuzz_graphs.py made, named by what is wrong with each, and how the message begins."""
-
-
-def node(name: str, op: str, *inputs: str, **attributes: str) -> str:
-    """A node as text; attributes are types or texts of AttrValues."""
-    reads = "".join(f'input: "{each}" ' for each in inputs)
-    values = "".join(
-        f'attr {{ key: "{key}" value {{ {f"type: {value}" if value.startswith("DT_") else value} }} }} '
-        for key, value in attributes.items()
-    )
-    return f'node {{ name: "{name}" op: "{op}" {reads}{values}}}\n'
 
 
 def constant(name: str, tensor: str, dtype: str = "DT_FLOAT") -> str:

@@ -17,7 +17,7 @@ from annotated_types import Ge, Le
 from joblib.externals import loky
 from joblib.externals.loky.backend.utils import kill_process_tree
 
-from shine.base.errors import MissingExtraError
+from shine.base.errors import needing
 from shine.base.parallel.pool import Pool
 from shine.base.stages import stage
 
@@ -232,10 +232,8 @@ def _pool_of(source: ExecutorSource) -> Iterator[Pool]:
 @contextmanager
 def client_of(source: Any) -> Iterator[Any]:
     """A client of a Dask scheduler: an address, the path of a scheduler file, or a cluster."""
-    try:
+    with needing("an executor named by its address", "Dask", "dask"):
         from distributed import Client
-    except ImportError:
-        raise MissingExtraError("an executor named by its address", "Dask", "dask") from None
     place = {"scheduler_file": source} if str(source).endswith(".json") else {"address": source}
     try:
         client = Client(**place, timeout=SECONDS_TO_CONNECT, set_as_default=False)
@@ -270,10 +268,8 @@ def jobs_of(name: Cluster, options: Mapping[str, Any]) -> Any:
 
     A `ValueError` if dask-jobqueue refuses an option, a `MissingExtraError` without it.
     """
-    try:
+    with needing(f"cluster: {name}", "dask-jobqueue", "dask"):
         import dask_jobqueue
-    except ImportError:
-        raise MissingExtraError(f"cluster: {name}", "dask-jobqueue", "dask") from None
     # One process of one thread for each core, unless the user says otherwise: an epoch takes one thread.
     cores = options.get("cores", 1)
     given = {"cores": 1, "memory": f"{2 * cores} GB", "processes": cores, **options}

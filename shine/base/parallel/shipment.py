@@ -15,6 +15,8 @@ from pickle import PicklingError
 from types import TracebackType
 from typing import Any, Self
 
+from shine.base.errors import placed
+
 MOST_KEPT = 2
 """Values that a thread of a worker keeps: that of the search in progress, and that of the one before."""
 
@@ -157,7 +159,7 @@ def _written(value: object, path: Path) -> None:
         return
     except (PicklingError, AttributeError, TypeError):
         pass
-    try:
+    with placed(
+        "the search cannot be sent to other processes", PicklingError, AttributeError, TypeError, kind=ValueError
+    ):
         joblib.dump(joblib.wrap_non_picklable_objects(value, keep_wrapper=False), path)
-    except (PicklingError, AttributeError, TypeError) as error:
-        raise ValueError(f"the search cannot be sent to other processes: {error}") from None

@@ -57,6 +57,10 @@ class Reading:
     stream: bool | None = None
     marks: Marks = NO_MARKS
 
+    def numbers(self, heading: str) -> bool:
+        """Whether the texts of a column are numbered, whatever `categories` says."""
+        return heading in self.numbered or identifier(heading) in self.numbered
+
 
 @dataclass(frozen=True)
 class PreparedColumn:
@@ -113,15 +117,24 @@ class PreparedColumn:
         first = len(self.categories) - len(self.names)
         return [np.where(np.isnan(codes), np.nan, codes == code) for code in range(first, len(self.categories))]
 
+    def filled(self, numbers: Sequence[Floats]) -> dict[str, Floats]:
+        """Columns of numbers by their names, with means where values are missing, if there are means."""
+        if self.means:
+            numbers = [np.where(np.isnan(v), mean, v) for v, mean in zip(numbers, self.means, strict=True)]
+        return dict(zip(self.names, numbers, strict=True))
+
     def unknown(self, column: Column) -> list[str]:
         """A line for each text that was not in the training data."""
         if self.raw_kind != "text":
             return []
         known = {None, *self.categories}
         texts = dict.fromkeys(text for text in column.values if text not in known)
-        known_ones = f"was not in the training data; known are {listed(map(shown, self.categories), 8)}"
         rows = column.values.tolist()
-        return [column.raw.problem(rows.index(text), f"{shown(text)} {known_ones}") for text in texts]
+        return [column.raw.problem(rows.index(text), self.unknown_text(text)) for text in texts]
+
+    def unknown_text(self, text: str) -> str:
+        """Message about a text that was not in the training data."""
+        return f"{shown(text)} was not in the training data; known are {listed(map(shown, self.categories), 8)}"
 
     def note(self) -> str | None:
         """Note for the user on the conversion."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.base.errors import DataError
+from shine.base.errors import DataError, placed
 from shine.base.typing import Floats
 from shine.data.columns.kinds import HOLDS, Column
 from shine.data.datasets.dataset import Dataset
@@ -18,12 +18,12 @@ from shine.data.datasets.preparation import MOST_CATEGORIES, Preparation, Prepar
 from shine.data.files.grids import shortened
 from shine.data.files.numerals import Decimal
 from shine.data.files.source import Source
-from shine.lang.forms.names import Numbering, identifier, listed, shown
+from shine.lang.forms.names import Numbering, listed, shown
 
 LOSS_COLUMN = "loss_columns."
 """Begins the role of a column beside the features; its name follows."""
 
-_ROLES = {"target": "the target", "sample_weight": "the weights", "sigma": "sigma"}
+_ROLES = {"target": "the target", "sample_weight": "the weights", "sigma": "sigma", "groups": "the groups"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,8 @@ class Training:
         problems = [line for role, column in self.roles.items() for line in _role_problems(role, column)]
         problems += self._text_problems()
         features = [(index, column) for index, column in self.features if not self._is_ignored(column)]
-        notes += [_ignored_note(column) for _, column in self.features if self._is_ignored(column)]
+        ignored = [column for _, column in self.features if self._is_ignored(column)]
+        notes += [ignored_note(column.raw.heading, len(set(column.values)) == 1) for column in ignored]
         used = [*self.roles.values(), *(column for _, column in features)]
         problems += [line for column in used for line in column.problems or self._missing_problems(column)]
         if problems:
@@ -98,9 +99,7 @@ class Training:
 
     def _is_numbered(self, column: Column) -> bool:
         """Whether the texts of a column become numbers."""
-        heading = column.raw.heading
-        numbered = heading in self.reading.numbered or identifier(heading) in self.reading.numbered
-        return numbered or self.reading.categories == "ordinal"
+        return self.reading.numbers(column.raw.heading) or self.reading.categories == "ordinal"
 
     def _is_ignored(self, column: Column) -> bool:
         if column.kind != "text" or (self.reading.numbered and self._is_numbered(column)):
@@ -157,7 +156,7 @@ class Training:
         self, features: Sequence[tuple[int, Column]], kept: NDArray[np.bool_]
     ) -> tuple[list[PreparedColumn], list[Floats]]:
         taken = Numbering(self.source.names)
-        prepared, all_numbers = [], []
+        prepared, all_numbers = list[PreparedColumn](), list[Floats]()
         for index, column in features:
             part = column if kept.all() else replace(column, values=column.values[kept])
             if part.missing.all():
@@ -165,36 +164,43 @@ class Training:
             categories = "ordinal" if self._is_numbered(part) else self.reading.categories
             own = learned(part, self.source.names[index], categories, taken)
             numbers = own.numbers(part)
-            if self.reading.missing == "mean":
-                own = with_means(own, numbers)
-                numbers = [np.where(np.isnan(v), mean, v) for v, mean in zip(numbers, own.means, strict=True)]
+            own = with_means(own, numbers) if self.reading.missing == "mean" else own
             prepared.append(own)
-            all_numbers += numbers
+            all_numbers += own.filled(numbers).values()
         return prepared, all_numbers
 
     def _dataset(self, numbers: list[Floats], prepared: list[PreparedColumn], kept: NDArray[np.bool_]) -> Dataset:
-        roles: dict[str, Any] = {role: column.values[kept] for role, column in self.roles.items()}
-        loss_columns = {
-            role.removeprefix(LOSS_COLUMN): roles.pop(role) for role in list(roles) if role.startswith(LOSS_COLUMN)
-        }
-        names = [name for column in prepared for name in column.names]
-        headings = [heading for column in prepared for heading in column.headings]
+        roles = {role: column.values[kept] for role, column in self.roles.items()}
         if "groups" in roles and roles["groups"].dtype.kind != "f":
             roles["groups"] = roles["groups"].astype(str)
-        try:
-            X, y = np.column_stack(numbers), roles.pop("target")
-            dataset = Dataset.from_arrays(X, y, features=names, headings=headings, loss_columns=loss_columns, **roles)
-        except DataError as error:
-            raise DataError(f"{self.path}: {error}") from None
-        return replace(
-            dataset, labels={column.names[0]: column.categories for column in prepared if column.kind == "ordinal"}
-        )
+        return dataset_of(np.column_stack(numbers), roles, prepared, self.path)
+
+
+def dataset_of(X: Floats, roles: Mapping[str, Any], columns: Sequence[PreparedColumn], where: object) -> Dataset:
+    """The data set of prepared columns, by roles as of `Training`; a `DataError` begins with where they are from."""
+    names = [name for column in columns for name in column.names]
+    headings = [heading for column in columns for heading in column.headings]
+    arrays: dict[str, Any] = {role: array for role, array in roles.items() if not role.startswith(LOSS_COLUMN)}
+    arrays |= {"features": names, "headings": headings, "loss_columns": loss_columns_of(roles)}
+    with placed(where, DataError):
+        dataset = Dataset.from_arrays(X, arrays.pop("target"), **arrays)
+    return replace(dataset, labels={each.names[0]: each.categories for each in columns if each.kind == "ordinal"})
+
+
+def loss_columns_of(roles: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the columns by their roles that are beside the features, by name."""
+    return {role.removeprefix(LOSS_COLUMN): each for role, each in roles.items() if role.startswith(LOSS_COLUMN)}
+
+
+def told_role(role: str) -> str:
+    """What a column that is no feature is called in messages."""
+    return _ROLES.get(role, f"the column {role.removeprefix(LOSS_COLUMN)}")
 
 
 def _role_problems(role: str, column: Column) -> list[str]:
     if role == "groups" or column.kind in ("number", "truth") or column.problems:
         return []
-    told = _ROLES.get(role, f"the column {role.removeprefix(LOSS_COLUMN)}")
+    told = told_role(role)
     if column.kind == "text":
         text = f"{_example(column)} is not a number; {told} must be numbers"
         return [column.raw.problem(_first_text(column), text)]
@@ -224,6 +230,6 @@ def _many_problems(column: Column) -> list[str]:
     return [column.raw.problem(_first_text(column), text)]
 
 
-def _ignored_note(column: Column) -> str:
-    same = len(set(column.values)) == 1
-    return f"column {column.raw.heading!r} holds {'the same text in every row' if same else 'text'}; it is left out"
+def ignored_note(heading: str, same: bool) -> str:
+    """Note on a column of texts, all the `same` or not, that is no feature."""
+    return f"column {heading!r} holds {'the same text in every row' if same else 'text'}; it is left out"

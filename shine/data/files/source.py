@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.base.errors import DataError, MissingExtraError
+from shine.base.errors import DataError, needing, reason
 from shine.base.lazy import cached_property
 from shine.data.files.dates import dates_of
 from shine.data.files.numerals import Decimal, is_missing, numeral
@@ -208,10 +208,8 @@ def _zip_member(path: Path) -> IO[bytes]:
 
 
 def _zstandard(path: Path) -> IO[bytes]:
-    try:
+    with needing(f"{path}: reading Zstandard", "pyarrow", "parquet"):
         import pyarrow
-    except ImportError:
-        raise MissingExtraError(f"{path}: reading Zstandard", "pyarrow", "parquet") from None
     stream: IO[bytes] = pyarrow.input_stream(str(path), compression="zstd")
     return stream
 
@@ -266,4 +264,4 @@ def read_bytes(path: Path) -> bytes:
 
 def unreadable(path: Path, error: Exception) -> DataError:
     """The error for a file that the system cannot read."""
-    return DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
+    return DataError(f"{path}: cannot be read: {reason(error)}")

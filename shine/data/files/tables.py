@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime, time
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.base.errors import DataError, MissingExtraError
+from shine.base.errors import DataError, needing, placed
 from shine.data.files.grids import Grid, fitted, has_units, rectangular, units_note
 from shine.data.files.source import NO_MARKS, Marks, RawColumn, Source, check_file, check_size
 from shine.lang.forms.names import cut, listed, shown
@@ -20,21 +21,14 @@ from shine.lang.forms.names import cut, listed, shown
 def open_parquet(path: Path) -> Source:
     """Open a Parquet file; a `DataError` if it is damaged or too large, a `MissingExtraError` without pyarrow."""
     check_file(path)
-    try:
-        import pyarrow
+    with needing(f"{path}: reading Parquet", "pyarrow", "parquet"):
         from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError(f"{path}: reading Parquet", "pyarrow", "parquet") from None
-    try:
+    with _damages(f"{path}: is not a valid Parquet file"):
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         headings = tuple(file.schema_arrow.names)
         metadata = file.metadata
         check_size(path, sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
         check_size(path, 8 * metadata.num_rows * len(headings))
-    except MemoryError:  # pyarrow's is one of its own errors, too
-        raise
-    except (OSError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path}: is not a valid Parquet file: {cut(error)}") from None
     return _arrow_source(path, headings, metadata.num_rows, file.read)
 
 
@@ -44,24 +38,23 @@ def open_feather(path: Path) -> Source:
     A `DataError` if it is damaged, a `MissingExtraError` without pyarrow.
     """
     check_file(path)
-    try:
-        import pyarrow
+    with needing(f"{path}: reading Feather", "pyarrow", "parquet"):
         from pyarrow import feather
-    except ImportError:
-        raise MissingExtraError(f"{path}: reading Feather", "pyarrow", "parquet") from None
-    try:
+    with _damages(f"{path}: is not a valid Feather file"):
         table = feather.read_table(path)
-    except MemoryError:  # pyarrow's is one of its own errors, too
-        raise
-    except (OSError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path}: is not a valid Feather file: {cut(error)}") from None
     return _arrow_source(path, tuple(table.column_names), table.num_rows, lambda: table)
+
+
+def _damages(what: str) -> AbstractContextManager[None]:
+    """A `DataError` for what pyarrow raises."""
+    import pyarrow
+
+    errors = OSError, pyarrow.ArrowException
+    return placed(what, *errors, kind=DataError, told=cut, but=MemoryError)  # pyarrow's is one of its own errors, too
 
 
 def _arrow_source(path: Path, headings: tuple[str, ...], rows: int, table: Any) -> Source:
     """A source of the columns of an Arrow table, which `table` returns."""
-    import pyarrow
-
     if not rows:
         raise DataError(f"{path}: there is no row of data")
 
@@ -69,14 +62,10 @@ def _arrow_source(path: Path, headings: tuple[str, ...], rows: int, table: Any) 
         return f"{path}: row {row}"
 
     def read(indices: Sequence[int], as_text: Collection[int] = ()) -> list[RawColumn]:
-        try:
+        with _damages(f"{path}: cannot be read"):
             # By position, because two columns of a file may have the same heading.
             whole = table()
             arrays = [readable(str(path), headings[i], whole.column(i)).to_numpy() for i in indices]
-        except MemoryError:
-            raise
-        except (OSError, pyarrow.ArrowException) as error:
-            raise DataError(f"{path}: cannot be read: {cut(error)}") from None
         return [RawColumn(headings[i], array, place) for i, array in zip(indices, arrays, strict=True)]
 
     return Source(path, headings, read, separator="")
@@ -119,23 +108,24 @@ def open_sheet(path: Path, marks: Marks = NO_MARKS) -> Source:
     A `DataError` if it is damaged or holds no table, a `MissingExtraError` without pandas or its reader.
     """
     check_file(path)
-    try:
+    extra = needing(f"{path}: reading sheets", "pandas with its readers", "excel")
+    with extra, _invalid(path, path.suffix.lower()):
         import pandas
 
         _check_unpacked(path)
         frame = pandas.read_excel(path, header=None, dtype=object, na_filter=False)
-    except ImportError:
-        raise MissingExtraError(f"{path}: reading sheets", "pandas with its readers", "excel") from None
-    except (DataError, MemoryError):
-        raise
-    except Exception as error:  # zipfile, XML parsers and the readers raise errors of many types
-        raise DataError(f"{path}: is not a valid {path.suffix.lower()} file: {cut(error)}") from None
     cells = [[_cell(value) for value in row] for row in frame.itertuples(index=False)]
     filled = [number for number, row in enumerate(cells) if any(row)]
     if not filled:
         raise DataError(f"{path}: the first sheet is empty; a header row with the names of the columns is needed")
     head = fitted(cells[filled[0]], 1)
     return _sheet_source(path, tuple(head), frame, cells, filled[1:], marks)
+
+
+def _invalid(path: Path, kind: str) -> AbstractContextManager[None]:
+    """A `DataError` for what zipfile, XML parsers, NumPy and the readers of sheets raise: errors of many types."""
+    passing = DataError, MemoryError, ImportError
+    return placed(f"{path}: is not a valid {kind} file", Exception, kind=DataError, told=cut, but=passing)
 
 
 def _cell(value: object) -> str:
@@ -191,14 +181,10 @@ def open_npz(path: Path) -> Source:
         If it is damaged or too large, or its arrays are not columns of one length. Pickled objects are never loaded.
     """
     check_file(path)
-    try:
+    with _invalid(path, "NPZ"):
         _check_unpacked(path)
         with np.load(path, allow_pickle=False) as loaded:
             arrays = {name: _member(path, loaded, name) for name in loaded.files}
-    except (DataError, MemoryError):
-        raise
-    except Exception as error:  # zipfile and NumPy raise errors of many types
-        raise DataError(f"{path}: is not a valid NPZ file: {cut(error)}") from None
     columns = _columns(path, arrays)
     headings = tuple(columns)
 
@@ -218,10 +204,10 @@ def _check_unpacked(path: Path) -> None:
 
 
 def _member(path: Path, archive: Any, name: str) -> NDArray[np.generic]:
-    try:
+    with placed(
+        f"{path}: array {shown(name)} cannot be read", Exception, kind=DataError, told=cut
+    ):  # also a lack of memory: a damaged header may ask for any
         array = archive[name]
-    except Exception as error:  # also a lack of memory: a damaged header may ask for any
-        raise DataError(f"{path}: array {shown(name)} cannot be read: {cut(error)}") from None
     if not isinstance(array, np.ndarray):
         raise DataError(f"{path}: member {shown(name)} is not an array")
     return array

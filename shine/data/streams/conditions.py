@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import reduce
 from typing import Any
 
-from shine.base.errors import DataError, UnsupportedSyntaxError
+from shine.base.errors import DataError, UnsupportedSyntaxError, placed
 from shine.lang.conditions.reading import HOLDS, Literal, Reader
 from shine.lang.conditions.scanning import Name, scan
 from shine.lang.forms.names import listed, normalized, shown, similar, value_text
@@ -32,11 +32,9 @@ def condition(text: str, schema: Any) -> Any:
     DataError
         If it is no condition, or a column is not there; with the place in the text.
     """
-    try:
+    with placed("where", UnsupportedSyntaxError, kind=DataError):
         reader = _Reader(scan(text), schema)
         return reader.read()
-    except UnsupportedSyntaxError as error:
-        raise DataError(f"where: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from shine.base.typing import Floats, Indices, Mask
 from shine.data.columns.kinds import HOLDS, Column, Kind, recognized
 from shine.data.datasets.dataset import MOST_SEEN, stable_mean, stable_sum
 from shine.data.datasets.preparation import MOST_CATEGORIES, Reading
-from shine.data.datasets.training import LOSS_COLUMN
+from shine.data.datasets.training import told_role
 from shine.data.files.dates import UNITS
 from shine.data.files.source import RawColumn
 from shine.data.streams.streams import Stream, Texts, Values, joined
@@ -53,9 +53,6 @@ class Moments:
     def effective_rows(self) -> float:
         """As that of a `Dataset`."""
         return self.weight if self._repeats else self.weight**2 / self._squares
-
-
-_SPELLED = {"target": "the target", "sample_weight": "the weights", "sigma": "sigma", "groups": "the groups"}
 
 
 class Scan:
@@ -149,9 +146,8 @@ def _problem(scan: Scan, facts: Facts, row: int, text: str) -> str:
 def _role_problems(scan: Scan) -> Iterator[str]:
     for role, index in scan.roles.items():
         facts = scan.facts[index]
-        told = _SPELLED.get(role, f"the column {role.removeprefix(LOSS_COLUMN)}")
         if role != "groups" and facts.kind != "number":
-            yield _problem(scan, facts, 0, f"{told} must be numbers; the column holds {HOLDS[facts.kind]}")
+            yield _problem(scan, facts, 0, f"{told_role(role)} must be numbers; the column holds {HOLDS[facts.kind]}")
         elif role == "sample_weight" and (facts.low < 0 or not facts.high > 0):
             yield f"{scan.stream.name}: sample weights must not be negative, and one must be positive"
         elif role == "sigma" and not facts.low > 0:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.errors import DataError, MissingExtraError
+from shine.base.errors import DataError, needing, placed
 from shine.data.files.numerals import is_missing
 from shine.data.files.tables import readable, unusable
 from shine.data.streams.conditions import condition
@@ -82,11 +82,9 @@ def _of_path(path: Path, where: Any) -> Stream:
         if where is not None:
             raise DataError(f"{path}: where needs Parquet or Arrow files; leave the rows out as the file is written")
         return _of_npy(path)
-    try:
+    with needing(f"{path}: reading it", "pyarrow", "parquet"):
         import pyarrow
         from pyarrow import dataset
-    except ImportError:
-        raise MissingExtraError(f"{path}: reading it", "pyarrow", "parquet") from None
     form = _form(path)
     try:
         found = dataset.dataset(str(path), format=form, partitioning="hive" if path.is_dir() else None)
@@ -170,10 +168,10 @@ def _of_arrow(found: Any, name: str = "the data set", where: Any = None) -> Stre
             name, columns, lambda: found.scanner(columns, where, block_rows(len(columns)), **options).to_batches()
         )
 
-    try:
+    with placed(
+        f"{name}: cannot be read", OSError, pyarrow.ArrowException, NotImplementedError, kind=DataError, told=cut
+    ):
         rows = found.count_rows(filter=where)
-    except (OSError, pyarrow.ArrowException, NotImplementedError) as error:
-        raise DataError(f"{name}: cannot be read: {cut(error)}") from None
     return Stream(name, headings, rows, read)
 
 
@@ -182,20 +180,16 @@ def _of_lazy_frame(frame: Any) -> Stream:
     import polars
 
     name = "the LazyFrame"
-    try:
+    with placed(f"{name}: cannot be read", OSError, polars.exceptions.PolarsError, kind=DataError, told=cut):
         headings = tuple(frame.collect_schema().names())
         rows = int(frame.select(polars.len()).collect(engine="streaming").item())
-    except (OSError, polars.exceptions.PolarsError) as error:
-        raise DataError(f"{name}: cannot be read: {cut(error)}") from None
 
     def read(indices: Sequence[int]) -> Iterator[list[Values]]:
         columns = [headings[index] for index in indices]
         parts = frame.select(columns).collect_batches(chunk_size=block_rows(len(columns)), maintain_order=True)
-        try:
+        with placed(f"{name}: cannot be read", polars.exceptions.PolarsError, kind=DataError, told=cut):
             batches = (batch for part in parts for batch in part.to_arrow().to_batches())
             yield from _arrow_batches(name, columns, lambda: batches)
-        except polars.exceptions.PolarsError as error:
-            raise DataError(f"{name}: cannot be read: {cut(error)}") from None
 
     return Stream(name, headings, rows, read)
 
@@ -205,30 +199,24 @@ def _of_relation(relation: Any) -> Stream:
     import duckdb
 
     name, headings = "the relation", tuple(relation.columns)
-    try:
+    with placed(f"{name}: cannot be read", duckdb.Error, kind=DataError, told=cut):
         rows = int(relation.aggregate("count(*)").fetchall()[0][0])
-    except duckdb.Error as error:
-        raise DataError(f"{name}: cannot be read: {cut(error)}") from None
 
     def read(indices: Sequence[int]) -> Iterator[list[Values]]:
         columns = [headings[index] for index in indices]
         quoted = ", ".join('"' + heading.replace('"', '""') + '"' for heading in columns)
-        try:
+        with placed(f"{name}: cannot be read", duckdb.Error, kind=DataError, told=cut):
             selected = relation.project(quoted)
             reader = getattr(selected, "to_arrow_reader", None) or selected.fetch_record_batch
             yield from _arrow_batches(name, columns, lambda: reader(block_rows(len(columns))))
-        except duckdb.Error as error:
-            raise DataError(f"{name}: cannot be read: {cut(error)}") from None
 
     return Stream(name, headings, rows, read)
 
 
 def _of_npy(path: Path) -> Stream:
     """A stream of a file of NumPy's, which is mapped into memory: no pickled object is ever loaded."""
-    try:
+    with placed(f"{path}: is not a valid file of NumPy's", OSError, ValueError, EOFError, kind=DataError, told=cut):
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path}: is not a valid file of NumPy's: {cut(error)}") from None
     return _of_array(array, str(path))
 
 
@@ -261,12 +249,10 @@ def _arrow_batches(name: str, headings: Sequence[str], batches: Callable[[], Ite
     """Columns of Arrow's batches; those of float64 without nulls are views of its memory."""
     import pyarrow
 
-    try:
+    with placed(f"{name}: cannot be read", OSError, pyarrow.ArrowException, kind=DataError, told=cut):
         for batch in batches():
             if batch.num_rows:
                 yield [_values(name, heading, batch.column(at)) for at, heading in enumerate(headings)]
-    except (OSError, pyarrow.ArrowException) as error:
-        raise DataError(f"{name}: cannot be read: {cut(error)}") from None
 
 
 def _values(name: str, heading: str, array: Any) -> Values:

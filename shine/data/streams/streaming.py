@@ -17,11 +17,11 @@ from shine.base.typing import AnyArray, Floats, Indices, Mask
 from shine.data.columns.kinds import Column
 from shine.data.datasets.dataset import LEAST_DEVIATION, ORDINARY, AllRows, Dataset, stable_mean
 from shine.data.datasets.preparation import Preparation, PreparedColumn, Reading, learned
-from shine.data.datasets.training import LOSS_COLUMN, Loaded
+from shine.data.datasets.training import Loaded, dataset_of, ignored_note, loss_columns_of
 from shine.data.files.source import RawColumn
 from shine.data.streams.scanning import Facts, Scan, check, taken, without
 from shine.data.streams.streams import Stream, Texts, Values
-from shine.lang.forms.names import Numbering, distinct_names, identifier
+from shine.lang.forms.names import Numbering, distinct_names
 
 
 def gone(values: Values) -> Mask | None:
@@ -98,11 +98,8 @@ def streamed(stream: Stream, roles: Mapping[str, int], features: Sequence[int], 
     told = f"{stream.name}: {count} rows are read block by block; {sample.n_rows} of them are in memory for the search"
     own = tuple(column for _, column in layout.features)
     preparation = Preparation(own, reading.missing, missing_marks=reading.marks.extra)
-    labels = {own.names[0]: own.categories for _, own in layout.features if own.kind == "ordinal"}
     assert sample.features == tuple(names)
-    return Loaded(
-        replace(sample, labels=labels, all_rows=all_rows), None if preparation.is_plain else preparation, (told, *notes)
-    )
+    return Loaded(replace(sample, all_rows=all_rows), None if preparation.is_plain else preparation, (told, *notes))
 
 
 def _spread(rows: int, most: int) -> Indices:
@@ -152,18 +149,9 @@ class _Layout:
 
     def sample(self, values: Mapping[int, Values]) -> Dataset:
         """The data set of some rows, checked."""
-        names = [name for _, column in self.features for name in column.names]
-        headings = [heading for _, column in self.features for heading in column.headings]
-        columns, roles = self._arrays(values, names)
-        loss_columns = {
-            role.removeprefix(LOSS_COLUMN): roles.pop(role) for role in list(roles) if role.startswith(LOSS_COLUMN)
-        }
-        try:
-            return Dataset.from_arrays(
-                columns.T, roles.pop("target"), features=names, headings=headings, loss_columns=loss_columns, **roles
-            )
-        except DataError as error:
-            raise DataError(f"{self.stream.name}: {error}") from None
+        prepared = [column for _, column in self.features]
+        columns, roles = self._arrays(values, [name for column in prepared for name in column.names])
+        return dataset_of(columns.T, roles, prepared, self.stream.name)
 
     def ranges(self, facts: Mapping[int, Facts]) -> dict[str, tuple[float, float]]:
         """Least and largest value of each feature."""
@@ -181,20 +169,16 @@ class _Layout:
         columns = np.empty((len(names), len(roles["target"])))
         at = 0
         for index, own in self.features:
-            numbers = numbers_of(own, taken(values[index], kept))
-            means = own.means or (np.nan,) * len(own.names)
-            for name, column, mean in zip(own.names, numbers, means, strict=True):
+            for name, column in own.filled(numbers_of(own, taken(values[index], kept))).items():
                 if name in names:
-                    columns[at] = np.where(np.isnan(column), mean, column) if own.means else column
+                    columns[at] = column
                     at += 1
         return columns, roles
 
     def _dataset(self, columns: Floats, roles: Mapping[str, AnyArray], names: tuple[str, ...]) -> Dataset:
         """A block as a data set; its weights and deviations are in units that all blocks share."""
         numbers: dict[str, Floats] = {role: np.ascontiguousarray(v, np.float64) for role, v in roles.items()}
-        loss_columns = {
-            role.removeprefix(LOSS_COLUMN): column for role, column in numbers.items() if role.startswith(LOSS_COLUMN)
-        }
+        loss_columns = loss_columns_of(numbers)
         weights = numbers.get("sample_weight")
         weights = None if weights is None else np.ldexp(weights, -self.weights)
         if "sigma" not in numbers:
@@ -214,10 +198,9 @@ def _layout(scan: Scan) -> tuple[_Layout, list[str]]:
         facts = scan.facts[index]
         same = facts.kind == "text" and len(facts.counts) == 1 and reading.categories != "error"
         heading = facts.heading
-        numbered = heading in reading.numbered or identifier(heading) in reading.numbered
+        numbered = reading.numbers(heading)
         if facts.kind == "text" and not numbered and (same or reading.categories == "ignore"):
-            held = "the same text in every row" if same else "text"
-            notes.append(f"column {heading!r} holds {held}; it is left out")
+            notes.append(ignored_note(heading, same))
             continue
         own = learned(facts.column(), names[index], "ordinal" if numbered else reading.categories, taken)
         own = replace(own, means=_means(own, facts)) if reading.missing == "mean" else own

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.errors import DataError, MissingExtraError
+from shine.base.errors import DataError, needing
 from shine.base.files import replacing, target
 from shine.base.typing import Floats
 from shine.lang.forms.names import value_text
@@ -70,11 +70,9 @@ def writer_of(path: Path, headings: tuple[str, ...], rows: int) -> Iterator[Writ
 
 @contextmanager
 def _arrow(path: Path, stream: Any, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
-    try:
+    with needing(f"{path}: writing it", "pyarrow", "parquet"):
         import pyarrow
         from pyarrow import ipc, parquet
-    except ImportError:
-        raise MissingExtraError(f"{path}: writing it", "pyarrow", "parquet") from None
     schema = pyarrow.schema([(heading, "float64") for heading in headings])
     is_parquet = path.suffix.lower() == ".parquet"
     # Predictions hardly repeat: a dictionary of them would take time and no less space.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from shine.faces.cli.output import print_json, print_text, write_file
+from shine.base.errors import placed
+from shine.faces.cli.output import deliver
 from shine.faces.cli.sources import chosen, run_folder
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _predicted_fields(run: DynamicsRun, data: Path, model: SystemModel, times: A
     assert dynamics is not None
     read = run.record.headings
     columns = columns_of_file(data, [*dynamics.space, *read], None, run.config.data.reading)
-    try:
+    with placed(data, DataError):
         axes, fields = on_grid(
             {heading: columns[heading] for heading in dynamics.space}, {heading: columns[heading] for heading in read}
         )
@@ -156,8 +157,6 @@ def _predicted_fields(run: DynamicsRun, data: Path, model: SystemModel, times: A
                 raise DataError(f"column {heading!r} has steps of {found:.6g}, and the system is for {step:.6g}")
         start = dict(zip(model.states, fields.values(), strict=True))
         found = model.simulate(start, times)
-    except DataError as error:
-        raise DataError(f"{data}: {error}") from None
     states = found if isinstance(found, dict) else {model.states[0]: found}
     grids = np.meshgrid(times, *axes, indexing="ij")
     table = dict(zip((dynamics.time, *dynamics.space), grids, strict=True))
@@ -167,18 +166,12 @@ def _predicted_fields(run: DynamicsRun, data: Path, model: SystemModel, times: A
 
 def _write(table: dict[str, Any], out: Path | None, as_json: bool) -> None:
     """A table as a file, as JSON, or on the screen."""
-    from shine.faces.cli.prediction_files import WRITERS
+    from shine.faces.cli.prediction_files import WRITERS, deliver_table
 
-    if out is not None:
-        ending = next((end for end in WRITERS if out.name.lower().endswith(end)), None)
-        if ending is None:
-            raise click.UsageError(f"--out {out}: files end in one of {', '.join(WRITERS)}")
-        write_file(out, WRITERS[ending](table))
-    if as_json:
-        lists = {heading: column.tolist() for heading, column in table.items()}
-        print_json(lists if out is None else {"rows": len(next(iter(table.values()))), "file": str(out)}, indent=None)
-    elif out is None:
-        print_text(WRITERS[".csv"](table).decode())
+    ending = ".csv" if out is None else next((end for end in WRITERS if out.name.lower().endswith(end)), None)
+    if ending is None:
+        raise click.UsageError(f"--out {out}: files end in one of {', '.join(WRITERS)}")
+    deliver_table(table, out, ending, {} if as_json else None)
 
 
 def exported_system(
@@ -191,14 +184,7 @@ def exported_system(
     if to not in SYSTEM_EXPORTS:
         raise click.UsageError(f"--to {to}: no such format for dynamics; use one of {', '.join(SYSTEM_EXPORTS)}")
     model = chosen_system(run, index)
-    try:
+    with placed(f"--name {name}", ValueError, kind=click.UsageError):
         text = exported(model, to, name, precision=precision, file=out.stem if out else None)
-    except ValueError as error:
-        raise click.UsageError(f"--name {name}: {error}") from None
-    if out is not None:
-        write_file(out, text.encode())
-    if as_json:
-        record = {"equations": model.lines("exact"), "to": to, "name": name}
-        print_json({**record, **({"text": text} if out is None else {"files": [str(out)]})})
-    elif out is None:
-        print_text(text)
+    record = {"equations": model.lines("exact"), "to": to, "name": name}
+    deliver(text, out, to, record if as_json else None, "files")

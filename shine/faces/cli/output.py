@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -62,6 +63,22 @@ def print_bytes(content: bytes, what: str) -> None:
     if sys.stdout is None or is_terminal(sys.stdout):
         raise click.UsageError(f"{what} is binary and not for a terminal; name a file with --out, or write to a pipe")
     sys.stdout.buffer.write(content)
+
+
+def deliver(made: str | bytes, out: Path | None, what: str, record: Mapping[str, Any] | None, named: str) -> None:
+    """Write what was made to a file, or print it; with a record, print this as JSON with the text, or with the file.
+
+    Bytes are called `what` in a message; the file is `named` "file" or "files" in the record.
+    """
+    if out is not None:
+        write_file(out, made.encode() if isinstance(made, str) else made)
+    if record is not None and out is not None:
+        print_json({**record, named: [str(out)] if named == "files" else str(out)})
+    elif record is not None:
+        shown = {"text": made} if isinstance(made, str) else {"base64": base64.b64encode(made).decode()}
+        print_json({**record, **shown})
+    elif out is None:
+        print_text(made) if isinstance(made, str) else print_bytes(made, what)
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -6,14 +6,17 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 import zipfile
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from shine.base.errors import MissingExtraError
+from shine.base.errors import needing
 from shine.base.typing import Floats
+from shine.faces.cli.output import is_terminal, print_bytes, print_json, print_text, write_file
 
 HEADING = "prediction"
 """Heading of the column of predictions."""
@@ -43,22 +46,18 @@ def _npy(stream: IO[bytes], columns: Columns) -> None:
 
 
 def _arrow() -> Any:
-    try:
+    with needing("this format", "pyarrow", "parquet"):
         import pyarrow.feather
         import pyarrow.parquet
-    except ImportError:
-        raise MissingExtraError("this format", "pyarrow", "parquet") from None
     return pyarrow
 
 
 def _sheet(engine: str) -> Callable[[Columns], bytes]:
     def write(stream: IO[bytes], columns: Columns) -> None:
-        try:
+        with needing("writing sheets", "pandas", "excel"):
             import pandas
 
             pandas.DataFrame(dict(columns)).to_excel(stream, index=False, engine=engine)
-        except ImportError:
-            raise MissingExtraError("writing sheets", "pandas", "excel") from None
 
     return _to(write)
 
@@ -106,3 +105,17 @@ WRITERS: dict[str, Callable[[Columns], bytes]] = {
     ".ods": _sheet("odf"),
 }
 """Writer of predictions by the ending of the file name."""
+
+
+def deliver_table(columns: Columns, out: Path | None, ending: str, record: Mapping[str, Any] | None) -> None:
+    """Write a table to a file, or print it as CSV, or as Parquet to another program; or a record with it as JSON."""
+    if out is not None:
+        write_file(out, WRITERS[ending](columns))
+    if record is not None:
+        lists = {heading: column.tolist() for heading, column in columns.items()}
+        told = lists if out is None else {"rows": len(next(iter(columns.values()))), "file": str(out)}
+        print_json({**record, **told}, indent=None)
+    elif out is None and ending == ".parquet" and not is_terminal(sys.stdout):
+        print_bytes(WRITERS[ending](columns), "Parquet")
+    elif out is None:
+        print_text(WRITERS[".csv"](columns).decode())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shine.base.errors import placed
 from shine.lang.forms.names import shown
 
 if TYPE_CHECKING:
@@ -32,13 +33,11 @@ def opened(folder: Path) -> Run:
     folder = run_folder(folder)
     folder = folder.parent if folder.name == "result.json" and not folder.is_dir() else folder
     check_folder(folder)
-    try:
+    with placed("", ShineError, kind=click.UsageError):
         run = Run(open_run(folder).folder)  # of one target: with equations of motion it says what takes them
         if not (folder / "result.json").exists():
             raise click.UsageError(f"{folder}: has no result yet; finish it with 'shine resume {folder}'")
         _ = run.result
-    except ShineError as error:
-        raise click.UsageError(str(error)) from None
     return run
 
 
@@ -76,10 +75,8 @@ def parsed(formula: str, parameters: str | None = None) -> Tree:
     from shine.lang.parse import parse
 
     names = None if parameters is None else [name.strip() for name in parameters.split(",")]
-    try:
+    with placed(shown(formula), UnsupportedSyntaxError, kind=click.UsageError):
         return parse(formula, names)
-    except UnsupportedSyntaxError as error:
-        raise click.UsageError(f"{shown(formula)}: {error}") from None
 
 
 def model_of(source: str, index: int | None) -> tuple[Model | Tree, Run | None]:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from shine.base.errors import ConfigError
+from shine.base.errors import ConfigError, reason
 from shine.faces.config.nodes import SourcePosition, at, compose
 from shine.lang.forms.names import value_text
 
@@ -133,7 +133,7 @@ def _file_text(path: Path) -> str:
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
-        raise ConfigError([f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from None
+        raise ConfigError([f"{path}: cannot be read: {reason(error)}"]) from None
     if len(data) > MAX_BYTES:
         raise ConfigError([f"{path}: is longer than {MAX_BYTES} bytes; a configuration is a short text"])
     try:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from shine.base.errors import placed
 from shine.base.typing import AnyArray
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine
@@ -55,10 +56,8 @@ def matrix_of(individuals: list[Any], length: int) -> AnyArray:
                     f"element {place} of individual {position} is {value_text(value)}; "
                     "individuals are sequences of numbers"
                 )
-    try:
+    with placed("an individual has a number that is no float64", OverflowError, ValueError, TypeError, kind=TypeError):
         numbers = np.fromiter(chain.from_iterable(individuals), np.float64, len(individuals) * length)
-    except (OverflowError, ValueError, TypeError) as error:
-        raise TypeError(f"an individual has a number that is no float64: {error}") from None
     return numbers.reshape(len(individuals), length)
 
 

@@ -15,15 +15,12 @@ from shine.data.trajectory_tables import Names, trajectories
 from shine.faces.dynamics.fitted import Controls, FittedDynamics
 from shine.faces.estimators.base import complete, portable_parameters
 from shine.faces.estimators.parameters import (
-    FREE,
-    check_known,
     checked_seed,
     checked_settings,
     checked_threads,
     words_of,
 )
 from shine.lang.forms.names import listed
-from shine.lang.forms.synonyms import keywords_checked
 from shine.search.problem import DEFAULT_PRIMITIVES
 
 if TYPE_CHECKING:
@@ -123,16 +120,9 @@ class SymbolicDynamics(FittedDynamics):
         verbose: int = 0,
         callbacks: Any = (),
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        self.__dict__.update(given)
+        self._store(locals())
 
     _began: float
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters (see `sklearn.base.BaseEstimator.set_params`); a `ValueError` names an unknown one."""
-        check_known(type(self).__name__, params, self._get_param_names())
-        super().set_params(**params)
-        return self
 
     @complete
     def fit(
@@ -374,6 +364,3 @@ class SymbolicDynamics(FittedDynamics):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), **portable_parameters(self.primitives, ())}
-
-
-SymbolicDynamics.__init__ = keywords_checked(SymbolicDynamics.__init__, FREE)  # type: ignore[method-assign]

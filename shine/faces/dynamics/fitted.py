@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from shine.base.errors import DataError
+from shine.faces.estimators.fitted import Estimator, equations
 from shine.faces.estimators.parameters import checked_index
 from shine.formats.page.markup import Element, element
 from shine.formats.write.systems.system import Grid, System, export_system
@@ -81,16 +81,13 @@ Controls = Any
 """Values of the controls at the times, a function of the time, headings, or a list with one for each run."""
 
 
-class FittedDynamics(BaseEstimator):
+class FittedDynamics(Estimator):
     """The answers of an estimator after `fit`."""
 
     front_: SystemFront
     result_: DynamicsResult
     trajectories_: Any
     states_: list[str]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "front_")
 
     def _model(self, index: int | None = None) -> SystemModel:
         """A system of the front; the chosen one by default."""
@@ -119,8 +116,6 @@ class FittedDynamics(BaseEstimator):
     @property
     def equations_(self) -> dict[str, Any]:
         """The formulas found for the rate of each state, as tables by its name (see `Front.to_frame`)."""
-        from shine.faces.estimators.fitted import equations
-
         check_is_fitted(self)
         return {states: equations(front) for states, front in self.result_.equations.items()}
 
@@ -215,19 +210,8 @@ class FittedDynamics(BaseEstimator):
 
         return plotted(self._model(index), self.trajectories_, kind, ax)
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """The parameters before `fit`, and the table of systems after it."""
-        if not self.__sklearn_is_fitted__():
-            return str(super().__repr__(N_CHAR_MAX))
+    def _fitted_text(self) -> str:
         return f"{type(self).__name__}, {len(self.front_)} systems\n{self.result_!r}"
 
-    @property
-    def _repr_html_(self) -> Callable[[], str]:
-        if not self.__sklearn_is_fitted__():
-            return super()._repr_html_
-        return lambda: notebook_html(self.front_)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        if not self.__sklearn_is_fitted__():
-            return dict(super()._repr_mimebundle_(**kwargs))
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+    def _fitted_html(self) -> str:
+        return notebook_html(self.front_)

@@ -18,9 +18,7 @@ from shine.base.errors import InterruptedFitWarning, ShineError
 from shine.compiler.tapes import depths
 from shine.faces.estimators.fitted import FittedEstimator
 from shine.faces.estimators.parameters import (
-    FREE,
     Selection,
-    check_known,
     check_parameters,
     checked_seed,
     checked_settings,
@@ -30,7 +28,7 @@ from shine.faces.estimators.parameters import (
     words_of,
 )
 from shine.lang.forms.primitives import PrimitiveSet, select
-from shine.lang.forms.synonyms import keywords_checked, unexpected
+from shine.lang.forms.synonyms import unexpected
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
@@ -100,24 +98,6 @@ class SymbolicEstimator(FittedEstimator):
     callbacks: Any
 
     _is_clone = False
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "__init__" in vars(cls):
-            cls.__init__ = keywords_checked(vars(cls)["__init__"], FREE)  # type: ignore[method-assign]
-
-    def _store(self, variables: Mapping[str, Any]) -> None:
-        """Store the parameters of `__init__`, which passes its `locals()`.
-
-        scikit-learn reads the signature of each estimator, so each needs its own; it is the only list of parameters.
-        """
-        self.__dict__.update({name: value for name, value in variables.items() if name not in ("self", "__class__")})
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters (see `sklearn.base.BaseEstimator.set_params`); a `ValueError` names an unknown one."""
-        check_known(type(self).__name__, params, self._get_param_names())
-        super().set_params(**params)
-        return self
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for a pickle. Functions of a notebook or a script are kept as what was read from their source."""

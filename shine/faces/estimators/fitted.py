@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,8 @@ from shine.base.typing import Floats
 from shine.data.columns.headings import without_columns
 from shine.data.datasets.dataset import Dataset
 from shine.faces.estimators.checks import check_in_memory, validated
-from shine.faces.estimators.parameters import checked_index
+from shine.faces.estimators.parameters import FREE, check_known, checked_index
+from shine.lang.forms.synonyms import keywords_checked
 
 if TYPE_CHECKING:
     from shine.evaluate.inference.bands import Kind as Band
@@ -30,19 +31,63 @@ Index = int | Sequence[int] | None
 """Positions in the fronts: None for the chosen formulas, an integer for all fronts, or a sequence, one for each."""
 
 
-class FittedEstimator(BaseEstimator):
-    """Fitted attributes and displays of all estimators."""
+class Estimator(BaseEstimator):
+    """Parameters and displays of everything that is fitted; `front_` is what a fit finds."""
 
     front_: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = keywords_checked(vars(cls)["__init__"], FREE)  # type: ignore[method-assign]
+
+    def _store(self, variables: Mapping[str, Any]) -> None:
+        """Store the parameters of `__init__`, which passes its `locals()`.
+
+        scikit-learn reads the signature of each estimator, so each needs its own; it is the only list of parameters.
+        """
+        self.__dict__.update({name: value for name, value in variables.items() if name not in ("self", "__class__")})
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters (see `sklearn.base.BaseEstimator.set_params`); a `ValueError` names an unknown one."""
+        check_known(type(self).__name__, params, self._get_param_names())
+        super().set_params(**params)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "front_")
+
+    def _fitted_text(self) -> str:
+        """The table of what was found."""
+        raise NotImplementedError
+
+    def _fitted_html(self) -> str:
+        """What was found, for notebooks."""
+        raise NotImplementedError
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The parameters before `fit`, and the table of what was found after it."""
+        return self._fitted_text() if self.__sklearn_is_fitted__() else str(super().__repr__(N_CHAR_MAX))
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        # A property, as in scikit-learn, whose configuration decides whether the attribute exists.
+        return self._fitted_html if self.__sklearn_is_fitted__() else super()._repr_html_
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        if not self.__sklearn_is_fitted__():
+            return dict(super()._repr_mimebundle_(**kwargs))
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+class FittedEstimator(Estimator):
+    """Fitted attributes and displays of the estimators of formulas."""
 
     def _names(self) -> tuple[str, ...]:
         """Names of the validated features in formulas."""
         from shine.faces.estimators.checks import formula_names  # slow to import
 
         return formula_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "front_")
 
     @property
     def _fronts(self) -> list[Front]:
@@ -173,26 +218,18 @@ class FittedEstimator(BaseEstimator):
         """The target of each front."""
         return [y]
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """The parameters before `fit`, and the table of formulas after it."""
-        if not self.__sklearn_is_fitted__():
-            return str(super().__repr__(N_CHAR_MAX))
+    def _fitted_text(self) -> str:
         return fitted_text(type(self).__name__, self._fronts, self._titles)
 
-    @property
-    def _repr_html_(self) -> Callable[[], str]:
-        # A property, as in scikit-learn, whose configuration decides whether the attribute exists.
-        if not self.__sklearn_is_fitted__():
-            return super()._repr_html_
-        return lambda: fitted_html(type(self).__name__, self._fronts, self._titles)
+    def _fitted_html(self) -> str:
+        return fitted_html(type(self).__name__, self._fronts, self._titles)
 
     def _repr_latex_(self) -> str | None:
         return fitted_latex(self._fronts, self._titles) if self.__sklearn_is_fitted__() else None
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        if not self.__sklearn_is_fitted__():
-            return dict(super()._repr_mimebundle_(**kwargs))
-        return {"text/plain": repr(self), "text/html": self._repr_html_(), "text/latex": str(self._repr_latex_())}
+        typeset = {"text/latex": str(self._repr_latex_())} if self.__sklearn_is_fitted__() else {}
+        return super()._repr_mimebundle_(**kwargs) | typeset
 
 
 class Equations(Mapping[str, list[Any]]):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from sklearn.utils import check_random_state
 
+from shine.base.errors import placed
 from shine.compiler.threads import processors
 from shine.data.columns.numbers import int_if_exact
 from shine.lang.forms.names import is_list, listed, shown, similar, value_text
@@ -196,10 +197,8 @@ def checked_units(units: Any, headings: Sequence[str], names: Sequence[str]) -> 
     for what, text in (*((f"of {shown(name)}", unit) for name, unit in features.items()), ("of the target", target)):
         if not isinstance(text, str):
             raise ValueError(f"units: the unit {what} must be text, such as 'm/s' or '1', is {value_text(text)}")
-        try:
+        with placed(f"units: the unit {what}", ValueError):
             parse_unit(text)
-        except ValueError as error:
-            raise ValueError(f"units: the unit {what}: {error}") from None
     renamed = dict(zip(headings, names, strict=True))
     return {renamed.get(name, name): unit for name, unit in features.items()}, target
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from shine.base.errors import ShineError
+from shine.base.errors import ShineError, placed, reason
 from shine.base.lazy import cached_property
 from shine.base.stages import Stages, Text, listening
 from shine.faces.live.parts import PARTS, Board, Painter, Picture, Searched, final_parts
@@ -67,7 +67,7 @@ class Live:
             self._server = Server(self)
         except OSError as error:
             self._board.end(Picture())
-            raise ShineError(f"the live page cannot be served on this machine: {error.strerror or error}") from None
+            raise ShineError(f"the live page cannot be served on this machine: {reason(error)}") from None
         self._stack.enter_context(listening(self._stage_begun, self._stage_ended, self._stage_found))
         self.url = self._server.url
         return self
@@ -156,10 +156,8 @@ class Live:
             raise ValueError("formula is the text of a formula")
         if self._watch is None:
             raise ValueError("no search has begun")
-        try:
+        with placed("", ShineError, TypeError, ValueError, kind=ValueError):
             self._watch.put_in(text.strip())
-        except (ShineError, TypeError, ValueError) as error:
-            raise ValueError(str(error)) from None
         return {"text": "Accepted: it joins after this generation; if there are several islands, when they meet."}
 
     def _stage_begun(self, text: str) -> None:

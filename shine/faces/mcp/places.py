@@ -12,7 +12,7 @@ import stat
 from collections.abc import Collection
 from pathlib import Path
 
-from shine.base.errors import ShineError
+from shine.base.errors import ShineError, placed, reason
 from shine.base.files import exposure
 from shine.faces.mcp.answers import quoted
 from shine.lang.forms.names import listed
@@ -120,16 +120,14 @@ def _check_tree(folder: Path) -> None:
     """Raise a `CallError` if anything in a folder is a link or no file, or if there is too much."""
     waiting, count = [folder], 0
     while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    found = entry.stat(follow_symlinks=False)
-                    _check(Path(entry.path), found)
-                    count += 1
-                    if stat.S_ISDIR(found.st_mode):
-                        waiting.append(Path(entry.path))
-        except OSError as error:
-            raise CallError(f"{quoted(folder)}: cannot be read: {error.strerror}") from None
+        unreadable = placed(f"{quoted(folder)}: cannot be read", OSError, kind=CallError, told=reason)
+        with unreadable, os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                found = entry.stat(follow_symlinks=False)
+                _check(Path(entry.path), found)
+                count += 1
+                if stat.S_ISDIR(found.st_mode):
+                    waiting.append(Path(entry.path))
         if count > MOST_FILES:
             raise CallError(f"{quoted(folder)}: holds more than {MOST_FILES} files; name a smaller folder")
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from shine.base.errors import UnsupportedSyntaxError
+from shine.base.errors import UnsupportedSyntaxError, placed
 from shine.faces.runs.entries import Entry, FormulaEntry, printable, word
 from shine.lang.conditions.reading import HOLDS, Literal, Reader
 from shine.lang.conditions.scanning import Name, Scanned, scan
@@ -75,12 +75,10 @@ def compared(key: str, text: object) -> str:
 
 def condition(text: str) -> Scanned:
     """A condition such as ``r2 > 0.9 and evolution.population == 500``; a ValueError if it is none."""
-    try:
+    with placed(text, UnsupportedSyntaxError, kind=ValueError):
         scanned = scan(text)
         if isinstance(scanned.tree, ast.Name):  # told before all runs are read
             raise scanned.reject(f"{shown(text.strip())} {_NO_CONDITION}", scanned.tree)
-    except UnsupportedSyntaxError as error:
-        raise ValueError(f"{text}: {error}") from None
     return scanned
 
 
@@ -102,10 +100,8 @@ def tests(given: Iterable[Scanned], runs: Collection[Entry]) -> tuple[list[Test]
     settings = {key for run in runs for key in run.settings if key != "seed"}
     for scanned in given:
         reader = _Reader(scanned, settings)
-        try:
+        with placed(scanned.text, UnsupportedSyntaxError, kind=ValueError):
             test = reader.truth(reader.visit(scanned.tree), scanned.tree)
-        except UnsupportedSyntaxError as error:
-            raise ValueError(f"{scanned.text}: {error}") from None
         (of_formulas if reader.asks_for_formulas else of_runs).append(test)
     return of_runs, of_formulas
 

@@ -6,7 +6,6 @@ query reads hundreds of thousands, of any depth; a parser would take minutes.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +15,9 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from shine.base.errors import ExportError, ShineError
+from shine.base.errors import ExportError, ShineError, reason
 from shine.base.lazy import cached_property
+from shine.faces.runs.files import record_in
 from shine.lang.forms.names import cut, identifier
 from shine.lang.forms.synonyms import FUNCTIONS, OPERATORS
 from shine.lang.parse import parse
@@ -152,7 +152,7 @@ def _result(path: Path) -> tuple[dict[str, Any], tuple[FormulaEntry, ...], str]:
             return value, tuple(_front(value)), ""
         return {}, (), f"{path.name}: is not the result of a run"
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError, ShineError) as error:
-        return {}, (), cut(f"{path.name}: cannot be read: {getattr(error, 'strerror', None) or error}")
+        return {}, (), cut(f"{path.name}: cannot be read: {reason(error)}")
 
 
 def _front(result: Mapping[str, Any]) -> Iterator[FormulaEntry]:
@@ -184,17 +184,10 @@ def _last_line(path: Path) -> dict[str, Any]:
             return {}
         with path.open("rb") as stream:
             stream.seek(max(0, path.stat().st_size - _LAST_LINES))
-            lines = stream.read().split(b"\n")[:-1]
+            lines = stream.read().splitlines(keepends=True)
     except OSError:
         return {}
-    for line in reversed(lines):
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            return value
-    return {}
+    return next((record for line in reversed(lines) if (record := record_in(line)) is not None), {})
 
 
 def _hash_of_checkpoint(folder: Path) -> object:

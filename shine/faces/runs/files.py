@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
-from shine.base.errors import ExportError
+from shine.base.errors import ExportError, placed, reason
 from shine.base.files import write_bytes
 
 
@@ -70,12 +72,10 @@ def _occupied(folder: Path) -> str | None:
 
 def read_file(path: Path) -> bytes:
     """All bytes of a file; an `ExportError` if it is missing, is not a file, or cannot be read."""
-    try:
+    with placed(f"{path}: cannot be read", OSError, ValueError, kind=ExportError, told=reason):
         if path.exists() and not path.is_file():  # reading a named pipe would block
             raise ExportError(f"{path}: is not a file")
         return path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise ExportError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def write_text(path: Path, text: str) -> None:
@@ -93,6 +93,15 @@ def write_text(path: Path, text: str) -> None:
         raise unwritable(path, error) from None
 
 
+def record_in(line: bytes) -> dict[str, Any] | None:
+    """The object in a line of a file of JSON lines; None if the line is incomplete or damaged."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if line.endswith(b"\n") and isinstance(value, dict) else None
+
+
 def unwritable(path: Path, error: Exception) -> ExportError:
     """The error for a file or a folder that cannot be written."""
-    return ExportError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}")
+    return ExportError(f"{path}: cannot be written: {reason(error)}")

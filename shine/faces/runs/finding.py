@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shine.base.errors import ExportError
+from shine.base.errors import ExportError, placed, reason
 from shine.base.stages import stage
 from shine.faces.runs.conditions import COLUMNS, OTHER_NAMES, compared, condition, like, tests, with_word
 from shine.faces.runs.entries import Entry, FormulaEntry, printable, read_entry
@@ -254,10 +254,8 @@ def run_names(folder: Path) -> list[str]:
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "no such folder"
         raise ExportError(f"{folder}: {problem}; name the folder that holds the runs")
-    try:
+    with placed(f"{folder}: cannot be read", OSError, kind=ExportError, told=reason):
         return list(_runs_below(os.fspath(folder), "", 0))
-    except OSError as error:
-        raise ExportError(f"{folder}: cannot be read: {error.strerror}") from None
 
 
 def _runs_below(place: str, prefix: str, depth: int) -> Iterator[str]:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from shine.base.errors import ConfigError, ExportError
+from shine.base.errors import ConfigError, ExportError, placed, reason
 from shine.base.files import remove_leftovers
 from shine.base.parallel import opened
 from shine.data.datasets.preparation import Preparation
@@ -185,10 +185,8 @@ def _run(
 
     config = job.config
     keeper = Keeper(folder, partial(description, job), tell, checkpoint_seconds)
-    try:
+    with placed(f"{keeper.log.path}: cannot be written", OSError, kind=ExportError, told=reason):
         lacking = keeper.log.begin(state.generation if state else 0)
-    except OSError as error:
-        raise ExportError(f"{keeper.log.path}: cannot be written: {error.strerror}") from None
     if lacking and config.evolution.islands == 1:  # several report after each epoch only
         tell(Notice(f"{keeper.log.path}: lacks {lacking} lines of earlier generations"))
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from shine.base.errors import ExportError
 from shine.base.files import UNLINKED, write_bytes
 from shine.faces.runs.checkpoints import Checkpoint, Shelf
-from shine.faces.runs.files import unwritable
+from shine.faces.runs.files import record_in, unwritable
 from shine.faces.runs.records import PutInRecord
 
 if TYPE_CHECKING:
@@ -315,9 +315,5 @@ def formulas_put_in(path: Path) -> list[PutInRecord]:
 
 def _record(line: bytes) -> dict[str, Any] | None:
     """A line with its generation; None if the line is incomplete."""
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    complete = line.endswith(b"\n") and isinstance(value, dict) and isinstance(value.get("generation"), int)
-    return value if complete else None
+    record = record_in(line)
+    return record if record is not None and isinstance(record.get("generation"), int) else None

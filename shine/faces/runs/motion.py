@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from pydantic import FiniteFloat, ValidationError
 
-from shine.base.errors import ExportError, UnsupportedSyntaxError
+from shine.base.errors import ExportError, UnsupportedSyntaxError, placed
 from shine.data.fields import AXES, Field
 from shine.faces.config import Config, DynamicsJob, config_values
 from shine.faces.runs.files import read_file
@@ -173,10 +173,8 @@ def _system(found: SystemRecord, record: DynamicsRecord, folder: Path) -> System
     table = primitive_table(record.primitives)[0]
     equations = []
     for each in found.equations:
-        try:
+        with placed(folder / "result.json", UnsupportedSyntaxError, kind=ExportError, told=cut):
             tree = parse(each.expression, features, table)
-        except UnsupportedSyntaxError as error:
-            raise ExportError(f"{folder / 'result.json'}: {cut(error)}") from None
         loss, r2 = _number(each.loss, math.inf), _number(each.r2, math.nan)
         equations.append(Model(tree, loss, r2, record.weights, digits=each.digits))
     model: SystemModel = kind(
@@ -207,10 +205,6 @@ def _matrix(rows: Any) -> Any:
     return np.array([_array(row) for row in rows]).reshape(len(rows), len(rows))
 
 
-def _finite(values: Any) -> tuple[float | None, ...]:
-    return tuple(value if math.isfinite(value) else None for value in np.asarray(values).tolist())
-
-
 def found_motion(
     job: DynamicsJob, observers: Observers, state: MotionState | None, save: Callable[[MotionState], object]
 ) -> DynamicsResult:
@@ -238,20 +232,17 @@ def dynamics_record(
 ) -> DynamicsRecord:
     """The contents of result.json; `data` is the hash of the readings."""
     best = result.chosen
-    return DynamicsRecord(
+    return DynamicsRecord.of_object(
+        best,
         schema_version=SCHEMA_VERSION,
         kind="dynamics",
         best=_system_record(best),
-        front=tuple(_system_record(model) for model in result.front),
+        front=tuple(map(_system_record, result.front)),
         reason=result.front.reason,
         target=", ".join(best.headings),
-        **{name: getattr(best, name) for name in (*OF_SYSTEMS, *(OF_FIELDS if best.is_field else ()))},
         primitives=config.primitive_texts,
         weights=dict(best.equations[0].weights),
-        seconds=result.seconds,
-        seed=result.seed,
-        stopped_by=result.stopped_by,
-        systems=result.systems,
+        **{name: getattr(result, name) for name in ("seconds", "seed", "stopped_by", "systems")},
         put_in=tuple(put_in),
         data=data,
         settings=config_values(config),
@@ -260,31 +251,8 @@ def dynamics_record(
 
 
 def _system_record(model: SystemModel) -> SystemRecord:
-    equations = tuple(
-        EquationRecord(
-            expression=str(each.tree),
-            complexity=each.complexity,
-            loss=_finite([each.loss])[0],
-            r2=_finite([each.r2])[0],
-            digits=each.digits,
-        )
-        for each in model.equations
-    )
-    return SystemRecord(
-        expression=model.expression,
-        complexity=model.complexity,
-        loss=_finite([model.error])[0],
-        r2=_finite([model.r2])[0],
-        equations=equations,
-        losses=_finite(model.losses),
-        variances=_finite(model.variances),
-        starts=tuple(_finite(start) for start in model.starts),
-        noise=_finite(model.noise),
-        covariance=None if model.covariance is None else tuple(_finite(row) for row in model.covariance),
-        nats=_finite([model.nats])[0],
-        restarts=model.restarts,
-        stiff=model.stiff,
-    )
+    equations = tuple(EquationRecord.of_object(each, expression=str(each.tree)) for each in model.equations)
+    return SystemRecord.of_object(model, loss=model.error, equations=equations)
 
 
 def is_motion(folder: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shine.base.errors import ExportError, UnsupportedSyntaxError
+from shine.base.errors import ExportError, UnsupportedSyntaxError, placed
 from shine.base.lazy import cached_property
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.faces.config import Config, read_config
-from shine.faces.runs.files import read_file
+from shine.faces.runs.files import read_file, record_in
 from shine.faces.runs.motion import DynamicsRecord, is_motion, read_motion, result_of_record
 from shine.faces.runs.records import ModelRecord, ResultRecord, TemplateRecord, damaged, read_result
 from shine.lang.forms.names import cut, shown
@@ -107,10 +106,10 @@ class Run:
     @cached_property
     def _table(self) -> dict[str, Primitive]:
         """The functions that formulas may call: Shine's primitives and those of the configuration."""
-        try:
+        with placed(
+            f"{self.folder / 'result.json'}: primitives", UnsupportedSyntaxError, ValueError, kind=ExportError, told=cut
+        ):
             return primitive_table(self.record.primitives)[0]
-        except (UnsupportedSyntaxError, ValueError) as error:
-            raise ExportError(f"{self.folder / 'result.json'}: primitives: {cut(error)}") from None
 
     def _models(self, models: Iterable[ModelRecord]) -> tuple[Model, ...]:
         return tuple(map(self._model, models))
@@ -210,11 +209,8 @@ def complete_lines(content: bytes) -> list[dict[str, Any]]:
     """The objects of a file of JSON lines, up to the first incomplete or damaged line."""
     lines: list[dict[str, Any]] = []
     for line in content.splitlines(keepends=True):
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
+        record = record_in(line)
+        if record is None:
             break
-        if not line.endswith(b"\n") or not isinstance(value, dict):
-            break
-        lines.append(value)
+        lines.append(record)
     return lines

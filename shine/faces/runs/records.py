@@ -9,16 +9,16 @@ import math
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
+import numpy as np
 from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, JsonValue, ValidationError
 
 from shine import __version__
-from shine.base.errors import DataError, ExportError
+from shine.base.errors import DataError, ExportError, placed
 from shine.data.columns.headings import check_features
 from shine.data.datasets.preparation import Preparation
 from shine.evaluate.inference.uncertainty import Uncertainty
@@ -39,6 +39,22 @@ class Record(BaseModel):
     """A part of result.json."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    @classmethod
+    def of_object(cls, source: object, **own: Any) -> Self:
+        """A record whose values are the attributes of an object with the same names, but for its `own` ones.
+
+        Numbers that are not finite become None, and arrays tuples; what the object lacks keeps its default.
+        """
+        there = [name for name in cls.model_fields if name not in own and hasattr(source, name)]
+        return cls(**{name: plain(value) for name, value in (own | {n: getattr(source, n) for n in there}).items()})
+
+
+def plain(value: Any) -> Any:
+    """A value without numbers that are not finite, which become None, and without arrays, which become tuples."""
+    if isinstance(value, np.ndarray | list):
+        return tuple(map(plain, value.tolist() if isinstance(value, np.ndarray) else value))
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class ConstantRecord(Record):
@@ -92,29 +108,28 @@ class UncertaintyRecord(Record):
             ends = model.conf_int(LEVEL, method, exact=exact)
         except DataError:
             return None
-        plain = known.plain()
-        ends_plain = [[_finite(low), _finite(high)] for low, high in ends.values()]
-        constants = zip(known.names, plain["values"], plain["best"], known.errors.tolist(), ends_plain, strict=True)
+        details = known.plain()
+        constants = zip(
+            known.names, details["values"], details["best"], plain(known.errors), ends.values(), strict=True
+        )
         return cls(
             form=model.form(exact).text,
             constants=tuple(
-                ConstantRecord(name=name, value=value, likely=likely, standard_error=_finite(error), low=low, high=high)
+                ConstantRecord(
+                    name=name, value=value, likely=likely, standard_error=error, low=plain(low), high=plain(high)
+                )
                 for name, value, likely, error, (low, high) in constants
             ),
-            correlations=tuple(tuple(_finite(each) for each in row) for row in known.correlations.tolist()),
+            correlations=plain(known.correlations),
             intervals=method,
             notes=known.notes,
-            details=plain,
+            details=details,
         )
 
     @property
     def known(self) -> Uncertainty:
         """The uncertainty in the record; a `ValueError`, `KeyError` or `TypeError` if its details are damaged."""
         return Uncertainty.of_plain(self.details)
-
-
-def _finite(value: float) -> float | None:
-    return value if abs(value) < float("inf") else None
 
 
 SCHEMA_VERSION: Final = 1
@@ -202,10 +217,8 @@ class Versions(Record):
 
 
 def _normalized_features(names: tuple[str, ...]) -> tuple[str, ...]:
-    try:
+    with placed("", DataError, kind=ValueError):
         return check_features(names)
-    except DataError as error:
-        raise ValueError(str(error)) from None
 
 
 class ResultRecord(Record):
@@ -325,7 +338,8 @@ def result_record(
     front = tuple(
         best if at == result.best_index else _model_record(model, False, until) for at, model in enumerate(result.front)
     )
-    return ResultRecord(
+    return ResultRecord.of_object(
+        result,
         schema_version=SCHEMA_VERSION,
         best=best,
         front=front,
@@ -333,7 +347,7 @@ def result_record(
         groups=_groups_record(result.best),
         reason=result.front.reason,
         weighting=result.front.noise,
-        noise=None if result.noise is None else NoiseRecord(**asdict(result.noise)),
+        noise=None if result.noise is None else NoiseRecord.of_object(result.noise),
         features=result.best.tree.parameters,
         headings=tuple(result.best.headings.get(name, name) for name in result.best.tree.parameters),
         target=target,
@@ -341,11 +355,6 @@ def result_record(
         preparation=preparation,
         primitives=tuple(primitives),
         weights=dict(result.best.weights),
-        generations=result.generations,
-        evaluations=result.evaluations,
-        seconds=result.seconds,
-        seed=result.seed,
-        stopped_by=result.stopped_by,  # type: ignore[arg-type]
         put_in=tuple(put_in),
         settings=settings,
         versions=versions(),
@@ -355,12 +364,9 @@ def result_record(
 def _model_record(model: Model, chosen: bool, until: float = math.inf) -> ModelRecord:
     few = model.basis is None or model.basis.rows.n_rows <= FEW_ROWS
     told = chosen or (few and time.monotonic() < until)
-    return ModelRecord(
+    return ModelRecord.of_object(
+        model,
         expression=str(model.tree),
-        loss=model.loss,
-        complexity=model.complexity,
-        r2=model.r2 if math.isfinite(model.r2) else None,
-        digits=model.digits,
         template=_template_record(model),
         uncertainty=UncertaintyRecord.of(model, profile=chosen) if told else None,
     )
@@ -381,7 +387,7 @@ def _groups_record(model: Model) -> GroupsRecord | None:
     law = getattr(model, "law", None)
     if law is None or law.groups is None:
         return None
-    return GroupsRecord(column=law.groups.column, values=law.groups.values, labels=law.groups.labels)
+    return GroupsRecord.of_object(law.groups)
 
 
 def front_csv(result: Result | DynamicsResult) -> str:

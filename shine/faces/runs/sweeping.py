@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shine.base.errors import ConfigError, ExportError, ShineError, WorkerError
+from shine.base.errors import ConfigError, ExportError, ShineError, WorkerError, placed, reason
 from shine.base.parallel import ExecutorSource, ParallelSettings, Pool, Round, Shipment, opened
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
@@ -313,10 +313,8 @@ def run_task(task: Task, report: Callable[[Progress], object] | None = None) -> 
 def _done(job: Job, folder: Path, task: Task, report: Callable[[Progress], object] | None) -> str:
     """Do what is left of a run; returns what ended it."""
     if not (folder / "config.yaml").is_file():
-        try:
+        with placed(f"{folder}: cannot be made", OSError, kind=ExportError, told=reason):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ExportError(f"{folder}: cannot be made: {error.strerror}") from None
         return run_job(_worker_job(job) if task.spread else job, folder, report, tell=_ignored).stopped_by
     own = read_config(folder / "config.yaml")
     if _identity(own) != _identity(job.config):

@@ -15,7 +15,7 @@ from functools import cache
 
 from llvmlite import ir
 
-from shine.base.errors import CompilationError
+from shine.base.errors import CompilationError, placed
 from shine.compiler.codegen.vecmath.substitutes import (
     DIVISIONS,
     INTRINSICS,
@@ -45,10 +45,8 @@ def undefined(code: bytes) -> set[str]:
     reader = next((reader for magic, reader in _READERS.items() if code.startswith(magic)), None)
     if reader is None:
         raise CompilationError("the object file is neither ELF, COFF, 64-bit Mach-O nor WebAssembly")
-    try:
+    with placed("the object file is damaged", struct.error, IndexError, ValueError, kind=CompilationError):
         return reader(code)
-    except (struct.error, IndexError, ValueError) as error:
-        raise CompilationError(f"the object file is damaged: {error}") from None
 
 
 def _elf(code: bytes) -> set[str]:

@@ -9,34 +9,10 @@ from dataclasses import replace
 from shine.formats.native.code import Code, Files
 from shine.formats.native.interface import C_TYPES, Column, Interface
 from shine.formats.write.c import commented as lines_of_comment
-from shine.formats.write.c import for_comment, in_comment
-
-_FRAME = """\
-/*
-{comment}
- */
-#ifndef {guard}
-#define {guard}
-
-#include <stddef.h>
-{included}
-{body}
-#endif
-"""
+from shine.formats.write.c import for_comment, header_text, in_comment, linked
 
 _INTEGERS = re.compile(r"\bu?int\w+_t\b")
 """Types of ``stdint.h``, which C89 does not have."""
-
-_IN_C = """\
-#ifdef __cplusplus
-extern "C" {{
-#endif
-
-{declarations}
-#ifdef __cplusplus
-}}
-#endif
-"""
 
 _RESTRICT = """\
 #if defined(__cplusplus)
@@ -131,18 +107,14 @@ def header_file(code: Code, body: str, promises: str, suffix: str = "h", guard: 
     guard : str
         Macro that keeps it from being included twice, before its ending; by default the name.
     """
-    text = _FRAME.format(
-        comment=commented(code, promises),
-        guard=f"{guard or code.name}_{suffix}".upper(),
-        included="#include <stdint.h>\n" * bool(_INTEGERS.search(body)),
-        body=body.rstrip("\n") + "\n",
-    )
+    included = "#include <stdint.h>\n" * bool(_INTEGERS.search(body))
+    text = header_text(commented(code, promises), f"{guard or code.name}_{suffix}", body, included)
     return {f"{code.name}.{suffix}": text.encode()}
 
 
 def c_header(code: Code, declarations: str, promises: str) -> Files:
     """The file ``NAME.h`` with declarations of functions in C."""
-    return header_file(code, _IN_C.format(declarations=declarations), promises)
+    return header_file(code, linked(declarations), promises)
 
 
 def formula_header(code: Code, interface: Interface) -> Files:

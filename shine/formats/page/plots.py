@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.errors import MissingExtraError
+from shine.base.errors import needing
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.formats.page.charts.certainty import band_along, dependence_on
@@ -239,10 +239,8 @@ def _axes(ax: Any) -> Any:
 
 
 def _pyplot() -> Any:
-    try:
+    with needing("a plot", "Matplotlib", "plot"):
         from matplotlib import pyplot
-    except ImportError:
-        raise MissingExtraError("a plot", "Matplotlib", "plot") from None
     return pyplot
 
 

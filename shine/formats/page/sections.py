@@ -109,15 +109,19 @@ def setting_text(value: Any) -> str:
 _LONGEST = 80
 """Most characters shown of a heading."""
 
-_ENDED = {
-    "loss": "loss reached",
-    "generations": "generations",
-    "seconds": "time limit",
-    "stagnation": "no progress",
-    "interrupted": "the user",
-    "callback": "the user",
+_ENDINGS = {
+    "loss": ("loss reached", "The target loss was reached"),
+    "generations": ("generations", "All generations were bred"),
+    "seconds": ("time limit", "The time was up"),
+    "stagnation": ("no progress", "Nothing had improved for long"),
+    "interrupted": ("the user", "It was interrupted"),
+    "callback": ("the user", "The user, or a function of theirs, ended it"),
 }
-"""Short words for the end of a search; a running one has none."""
+"""Short and long words for the end of a search; a running one has none."""
+
+
+def _ending(result: ResultLike) -> tuple[str, str]:
+    return _ENDINGS.get(result.stopped_by, (result.stopped_by or "nothing yet", result.stopped_by))
 
 
 def header(
@@ -181,7 +185,7 @@ def key_figures(result: ResultLike, best: ModelLike, dataset: Dataset) -> Elemen
         ("Features", count(len(dataset.features)), None),
         ("Evaluations", count(result.evaluations), rate),
         ("Time", duration(result.seconds), count(result.generations, "generation")),
-        ("Ended by", _ENDED.get(result.stopped_by, result.stopped_by or "nothing yet"), f"seed {result.seed}"),
+        ("Ended by", _ending(result)[0], f"seed {result.seed}"),
     ]
     items = [
         element("div", element("dt", name), element("dd", value, element("small", detail) if detail else None))
@@ -317,23 +321,12 @@ def _front_row(model: ModelLike, position: int, chosen: bool, precision: Precisi
     )
 
 
-_STOPPED = {
-    "loss": "The target loss was reached",
-    "generations": "All generations were bred",
-    "seconds": "The time was up",
-    "stagnation": "Nothing had improved for long",
-    "interrupted": "It was interrupted",
-    "callback": "The user, or a function of theirs, ended it",
-}
-"""Words for the end of a search."""
-
-
 def settings_tables(
     result: ResultLike, settings: Mapping[str, Any] | None, history: Sequence[Mapping[str, Any]] = ()
 ) -> Content:
     """Tables of the timing and of the settings; the history says which formulas a person put in."""
     timing: dict[str, Any] = {
-        "Stopped because": _STOPPED.get(result.stopped_by, result.stopped_by),
+        "Stopped because": _ending(result)[1],
         "Time": duration(result.seconds),
         "Generations": count(result.generations),
         "Evaluations": count(result.evaluations),

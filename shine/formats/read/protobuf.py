@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from shine.base.errors import MissingExtraError
+from shine.base.errors import needing
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,8 @@ def message_classes(schema: Schema, what: str) -> dict[str, Any]:
     MissingExtraError
         If protobuf is not installed.
     """
-    try:
+    with needing(what, "protobuf", "tensor"):
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-    except ImportError:
-        raise MissingExtraError(what, "protobuf", "tensor") from None
     package = schema.package
     file = descriptor_pb2.FileDescriptorProto(name=f"shine/{package}.proto", package=package, syntax=schema.syntax)
     for enum, names in schema.enums.items():

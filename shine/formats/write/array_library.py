@@ -18,7 +18,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from shine.base.errors import MissingExtraError
+from shine.base.errors import needing
 from shine.formats.write import array_operations
 from shine.formats.write.language import Form, Language, call, identifiers
 from shine.formats.write.printer import Printer
@@ -54,10 +54,8 @@ class Library:
 
     def operations(self) -> ModuleType:
         """The module of the library's operations, which imports the library."""
-        try:
+        with needing(f"the export to {self.name}", self.package, self.package):
             return import_module(f"shine.formats.write.{self.package}.operations")
-        except ImportError:
-            raise MissingExtraError(f"the export to {self.name}", self.package, self.package) from None
 
     def function(self, tree: Tree) -> Callable[..., Any]:
         """A formula as a function of one matrix or of columns, computed step by step with the library's operations."""

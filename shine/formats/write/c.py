@@ -151,7 +151,12 @@ _HEADER = """\
 #define {guard}
 
 #include <stddef.h>
+{included}
+{body}
+#endif
+"""
 
+_LINKED = """\
 #ifdef __cplusplus
 extern "C" {{
 #endif
@@ -159,8 +164,6 @@ extern "C" {{
 {declarations}
 #ifdef __cplusplus
 }}
-#endif
-
 #endif
 """
 
@@ -218,11 +221,7 @@ def c_files(
     length.h length.c
     """
     writer = Writer(rounded_tree(tree, precision, named=False), name, headings or {})
-    header = _HEADER.format(
-        comment=commented(writer.description()),
-        guard=f"{writer.name.upper()}_H",
-        declarations=writer.declarations(),
-    )
+    header = header_text(commented(writer.description()), f"{writer.name}_h", linked(writer.declarations()))
     source = "\n".join([_INCLUDES.format(include=f'\n#include "{writer.name}.h"\n'), *writer.functions()])
     return {f"{writer.name}.h": header, f"{writer.name}.c": source}
 
@@ -249,9 +248,18 @@ def c_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, p
     writer = Writer(rounded_tree(tree, precision, named=False), name, headings or {})
     comment = f"/*\n{commented(writer.description())}\n */\n"
     includes = _INCLUDES.format(include="#include <stddef.h>\n")
-    linkage = '#ifdef __cplusplus\nextern "C" {\n#endif\n', "#ifdef __cplusplus\n}\n#endif\n"
-    declarations = f"{linkage[0]}\n{writer.declarations()}\n{linkage[1]}"
-    return "\n".join([comment + includes, declarations, *writer.functions()])
+    return "\n".join([comment + includes, linked(writer.declarations()), *writer.functions()])
+
+
+def header_text(comment: str, guard: str, body: str, included: str = "") -> str:
+    """A header with the lines of a comment, a macro that keeps it from being included twice, and further includes."""
+    body = body.rstrip("\n") + "\n"
+    return _HEADER.format(comment=comment, guard=guard.upper(), included=included, body=body)
+
+
+def linked(declarations: str) -> str:
+    """Declarations that compilers of C++ take, too."""
+    return _LINKED.format(declarations=declarations)
 
 
 class Writer:

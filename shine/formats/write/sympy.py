@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shine.base.errors import ExportError, MissingExtraError
+from shine.base.errors import ExportError, needing
 from shine.formats.write.language import identifiers
 from shine.formats.write.python import identifier
 from shine.formats.write.sources import Headings, notes, takes_models
@@ -115,10 +115,8 @@ def sympy_source(tree: Tree, name: str = "f", *, headings: Headings | None = Non
 
 
 def _sympy() -> Any:
-    try:
+    with needing("this", "SymPy", "sympy"):
         import sympy
-    except ImportError:
-        raise MissingExtraError("this", "SymPy", "sympy") from None
     return sympy
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias
 
-from shine.base.errors import FormError
+from shine.base.errors import FormError, placed
 from shine.tensor.form.module import Function, GradientDeclaration, Instruction, Module, Value
 from shine.tensor.form.operations import CALLS, OPERATIONS, result_types
 from shine.tensor.form.shapes import Signature
@@ -166,12 +166,10 @@ def _verify_function(function: Function, module: Module) -> None:
                 f"{where}: {operand} of type {operand.type} is not defined before, or has another type there",
             )
         operands = tuple(operand.type for operand in instruction.operands)
-        try:
+        with placed(where, FormError):
             types = result_types(
                 instruction.operation, operands, instruction.attributes, lambda name: signature(module, name)
             )
-        except FormError as error:
-            raise FormError(f"{where}: {error}") from None
         declared = tuple(result.type for result in instruction.results)
         _demand(
             declared == types,
@@ -189,10 +187,8 @@ def _verify_function(function: Function, module: Module) -> None:
 
 def _verify_declaration(declared: GradientDeclaration, module: Module) -> None:
     where = f"@{declared.name}"
-    try:
+    with placed(where, FormError):
         parameters, results = signature(module, declared.of)
-    except FormError as error:
-        raise FormError(f"{where}: {error}") from None
     wrong = [i for i in declared.wrt if not 0 <= i < len(parameters)]
     _demand(not wrong, f"{where}: wrt {wrong}: @{declared.of} has {len(parameters)} parameters, counted from 0")
     _demand(declared.wrt, f"{where}: wrt names no parameter")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.base.errors import GraphImportError
-from shine.tensor.frontend.graph_builder import GraphBuilder, Operand
+from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, picked
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,22 @@ class Convolution:
     high: tuple[int, ...]
     dilation: tuple[int, ...]
     groups: int
+
+
+def same_padding(
+    sizes: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Padding on either side of each axis, of which the second may be one wider, so that strides alone shorten it."""
+    totals = [
+        max((-(-size // stride) - 1) * stride + (wide - 1) * by + 1 - size, 0)
+        for size, wide, stride, by in zip(sizes, window, strides, dilation, strict=True)
+    ]
+    return halves(totals)
+
+
+def halves(totals: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Numbers divided in two, the second of which may be one larger."""
+    return tuple(total // 2 for total in totals), tuple(total - total // 2 for total in totals)
 
 
 def convolution(b: GraphBuilder, x: Operand, kernel: Operand, options: Convolution) -> Operand:
@@ -64,7 +80,7 @@ def transposed_convolution(
     if groups < 1 or channels % groups:
         raise GraphImportError(f"its {channels} channels cannot be divided into {groups} groups")
     for axis, wide in enumerate(window):
-        kernel = b.gather(kernel, b.constant(np.arange(wide)[::-1]), axis=2 + axis)
+        kernel = picked(b, kernel, np.arange(wide)[::-1], 2 + axis)
     space = len(window)
     parts = b.reshape(kernel, shape=(groups, channels // groups, filters, *window))
     parts = b.transpose(parts, permutation=(*range(3, 3 + space), 1, 0, 2))

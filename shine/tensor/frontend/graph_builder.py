@@ -231,6 +231,32 @@ def repeated(b: GraphBuilder, x: Operand, times: Sequence[int]) -> Operand:
     return b.reshape(wide, shape=tuple(n * size for n, size in zip(times, x.shape, strict=True)))
 
 
+def cut(b: GraphBuilder, x: Operand, axis: int, start: int, stop: int, step: int = 1) -> Operand:
+    """The elements of an axis from `start` to `stop`, both from 0 on."""
+    starts, stops, steps = [0] * x.rank, list(x.shape), [1] * x.rank
+    starts[axis], stops[axis], steps[axis] = start, stop, step
+    return b.slice(x, start=tuple(starts), stop=tuple(stops), step=tuple(steps))
+
+
+def picked(b: GraphBuilder, x: Operand, places: AnyArray, axis: int) -> Operand:
+    """The slices of an axis at places that are known."""
+    return b.gather(x, b.constant(places.astype(np.int64)), axis=axis)
+
+
+def one_hot(b: GraphBuilder, indices: Operand, depth: int, axis: int, on: Operand, off: Operand) -> Operand:
+    """One number at the places that indices name along a new axis, another one elsewhere."""
+    column = b.reshape(indices, shape=(*indices.shape[:axis], 1, *indices.shape[axis:]))
+    along = b.constant(np.arange(depth).reshape(-1, *(1,) * (indices.rank - axis)), indices.dtype)
+    return b.select(b.eq(column, along), on, off)
+
+
+def triangle(b: GraphBuilder, x: Operand, diagonal: int, upper: bool) -> Operand:
+    """Matrices with zeros on one side of a diagonal."""
+    ones = np.ones(x.shape[-2:], bool)
+    mask = np.triu(ones, diagonal) if upper else np.tril(ones, diagonal)
+    return b.select(b.constant(mask), x, b.like(x, 0))
+
+
 def numbers(operand: Operand, what: str) -> tuple[int, ...]:
     """The integers of a constant of at most one axis.
 

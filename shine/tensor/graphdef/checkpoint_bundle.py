@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shine.base.errors import GraphImportError
+from shine.base.errors import GraphImportError, placed, reason
 from shine.base.typing import AnyArray
 from shine.formats.read.protobuf import MAX_MEMORY, messages, parsed_size
 from shine.lang.forms.names import shown
@@ -63,11 +63,9 @@ class Checkpoint:
     def __init__(self, prefix: str | os.PathLike[str]) -> None:
         self.prefix = _found(Path(prefix))
         path = Path(f"{self.prefix}.index")
-        try:
+        with placed(f"checkpoint {path}", GraphImportError):
             self._entries = read_table(content_of(path))
             self._shards, self._order = self._header()
-        except GraphImportError as error:
-            raise GraphImportError(f"checkpoint {path}: {error}") from None
 
     def names(self) -> tuple[str, ...]:
         """Names of all tensors, as in the file."""
@@ -97,21 +95,17 @@ class Checkpoint:
                 return self._part(stem, number)
             listed = ", ".join(shown(each) for each in self.names()[:20] if each != _OBJECTS)
             raise GraphImportError(f"checkpoint {self.prefix} has no tensor {shown(name)}; it has {listed}")
-        try:
+        with placed(f"checkpoint {self.prefix}: tensor {shown(name)}", GraphImportError):
             return self._read(name, key)
-        except GraphImportError as error:
-            raise GraphImportError(f"checkpoint {self.prefix}: tensor {shown(name)}: {error}") from None
 
     @cached_property
     def _by_variable(self) -> dict[str, bytes]:
         """Keys by the full names of variables, in a checkpoint of objects."""
         if _OBJECTS.encode() not in self._entries:
             return {}
-        try:
+        with placed(f"checkpoint {self.prefix}: the names of its objects", GraphImportError):
             content = self._text(_message("BundleEntryProto", self._entries[_OBJECTS.encode()]))
             objects = _message("TrackableObjectGraph", content)
-        except GraphImportError as error:
-            raise GraphImportError(f"checkpoint {self.prefix}: the names of its objects: {error}") from None
         return {each.full_name: each.checkpoint_key.encode() for node in objects.nodes for each in node.attributes}
 
     def _header(self) -> tuple[int, Literal["<", ">"]]:
@@ -138,14 +132,12 @@ class Checkpoint:
 
     def _part(self, name: str, number: str) -> AnyArray:
         """A slice of a tensor that was saved in parts, counted along the axis that was cut."""
-        try:
+        with placed(f"checkpoint {self.prefix}: tensor {shown(name)}", GraphImportError):
             slices = _message("BundleEntryProto", self._entries[name.encode()]).slices
             parts = sorted(_extents(part) for part in slices)
             if number not in map(str, range(len(parts))):
                 raise GraphImportError(f"it has {len(parts)} parts, and number {shown(number)} is needed")
             return self._slice(name, parts[int(number)])
-        except GraphImportError as error:
-            raise GraphImportError(f"checkpoint {self.prefix}: tensor {shown(name)}: {error}") from None
 
     def _slice(self, name: str, extents: _Extents) -> AnyArray:
         key = ordered_key(name, extents)
@@ -195,16 +187,14 @@ class Checkpoint:
                 f"its entry is damaged: {entry.size} bytes at {entry.offset} of file {entry.shard_id}"
             )
         path = Path(f"{self.prefix}.data-{entry.shard_id:05d}-of-{self._shards:05d}")
-        try:
-            with open(path, "rb") as file:
-                if os.fstat(file.fileno()).st_size < entry.offset + entry.size:
-                    raise GraphImportError(
-                        f"it ends at byte {entry.offset + entry.size} of {path.name}, which is shorter: it is truncated"
-                    )
-                file.seek(entry.offset)
-                content = file.read(entry.size)
-        except OSError as error:
-            raise GraphImportError(f"{path} cannot be read: {error.strerror or error}") from None
+        unreadable = placed(f"{path} cannot be read", OSError, kind=GraphImportError, told=reason)
+        with unreadable, open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size < entry.offset + entry.size:
+                raise GraphImportError(
+                    f"it ends at byte {entry.offset + entry.size} of {path.name}, which is shorter: it is truncated"
+                )
+            file.seek(entry.offset)
+            content = file.read(entry.size)
         if len(content) != entry.size:
             raise GraphImportError(f"{path.name} became shorter while it was read")
         if verify and masked(crc32c(content)) != entry.crc32c:
@@ -218,7 +208,7 @@ def _extents(part: Any) -> _Extents:
 
 def _found(path: Path) -> Path:
     """The prefix of the files of a checkpoint."""
-    try:
+    with placed(f"checkpoint {path}: it cannot be read", OSError, ValueError, kind=GraphImportError):
         if path.is_dir():
             return _last(path)
         if path.suffix == ".index":
@@ -230,8 +220,6 @@ def _found(path: Path) -> Path:
                     raise GraphImportError(
                         f"checkpoint {path}: it is of the format before 2017; save it again, with write_version 2"
                     )
-    except (OSError, ValueError) as error:
-        raise GraphImportError(f"checkpoint {path}: it cannot be read: {error}") from None
     return path
 
 

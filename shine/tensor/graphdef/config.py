@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shine.base.errors import GraphImportError
+from shine.base.errors import GraphImportError, placed
 from shine.lang.forms.names import shown, value_text
 from shine.tensor.graphdef.constants import ELEMENTS, Shape, dtype_name, shape_from_message
 from shine.tensor.graphdef.files import Source, read_message
@@ -94,11 +94,8 @@ def read_config(source: Source) -> Signature:
     GraphImportError
         If it is no such file, or says something that is not possible.
     """
-    try:
+    with placed("config" if isinstance(source, bytes) else f"config {os.fspath(source)}", GraphImportError):
         return _signature(read_message(source, "Config"))
-    except GraphImportError as error:
-        place = "config" if isinstance(source, bytes) else f"config {os.fspath(source)}"
-        raise GraphImportError(f"{place}: {error}") from None
 
 
 def _signature(message: Any) -> Signature:

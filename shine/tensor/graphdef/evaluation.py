@@ -15,11 +15,10 @@ from shine.tensor.form.shapes import Signature
 from shine.tensor.form.verifier import without_dead
 from shine.tensor.frontend.graph_builder import Budget, GraphBuilder, Operand, Output, Variable
 from shine.tensor.graphdef.constants import ELEMENTS, RESOURCE, VARIANT, Tensors
-from shine.tensor.graphdef.node import Function, Library, Node, check_arguments
+from shine.tensor.graphdef.node import Function, Library, Node, Operation, Rule, check_arguments
 from shine.tensor.graphdef.order import Outputs, Step, chosen
-from shine.tensor.graphdef.rules import variables
-from shine.tensor.graphdef.rules.variables import WRITES
-from shine.tensor.graphdef.table import OUTPUT_NAMES, VARIABLES, rule
+from shine.tensor.graphdef.rules import OUTPUT_NAMES, rule, variables
+from shine.tensor.graphdef.rules.variables import VARIABLES, WRITES
 
 MAX_DEPTH = 40
 """Deepest nesting of branches and loops: each takes some levels of Python's stack."""
@@ -176,13 +175,13 @@ class Evaluation:
             self._check(node.op)
         has_variables = any(isinstance(each, Variable) for each in inputs)
         if node.op in VARIABLES and (has_variables or node.op != "Identity"):
-            return Outputs(VARIABLES[node.op](b, node, inputs))
+            return _applied(VARIABLES[node.op], b, node, inputs)
         if has_variables:
             raise GraphImportError("its input is a variable; only its value can be computed with")
         operands = [each for each in inputs if isinstance(each, Operand)]
         if any(isinstance(each, variables.TensorList) for each in operands) and node.op not in _TAKE_LISTS:
             raise GraphImportError("its input is a list of tensors, which only operations on lists take")
-        return Outputs(rule(node.op)(b, node, operands), OUTPUT_NAMES.get(node.op, ()))
+        return _applied(rule(node.op), b, node, operands)
 
     def function(self, node: Node, key: str) -> Called:
         """The function that an attribute names."""
@@ -261,3 +260,9 @@ class Evaluation:
     def _signature(self, name: str) -> Signature:
         function = self.functions[name]
         return function.parameter_types, function.result_types
+
+
+def _applied(applied: Rule, b: GraphBuilder, node: Node, inputs: Sequence[Any]) -> Outputs[Output]:
+    """The outputs of a node by its rule."""
+    found = applied(Operation(node, b, inputs))
+    return Outputs([found] if isinstance(found, Output) else found, OUTPUT_NAMES.get(node.op, ()))

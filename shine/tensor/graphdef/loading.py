@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from shine.base.errors import FormError, GraphImportError
+from shine.base.errors import FormError, GraphImportError, placed
 from shine.base.typing import AnyArray
 from shine.lang.forms.names import listed, shown, value_text
 from shine.tensor.form.module import Module, Value
@@ -94,13 +94,10 @@ def load_module(
     label = "graph" if isinstance(source, bytes) else Path(source).stem
     signature = named(feeds, fetches) if config is None else read_config(config)
     variables = None if checkpoint is None else Checkpoint(checkpoint)
-    try:
+    with placed("" if isinstance(source, bytes) else os.fspath(source), GraphImportError, FormError):
         return _module(
             read_message(source), signature, dict(shapes or {}), variables, sanitized(name or label, "graph")
         )
-    except (GraphImportError, FormError) as error:
-        place = "" if isinstance(source, bytes) else f"{os.fspath(source)}: "
-        raise GraphImportError(f"{place}{error}") from None
 
 
 def _module(
@@ -198,11 +195,9 @@ def _parameters(
     found: dict[str, dict[int, Operand]] = {}
     for feed in feeds:
         node = Node(nodes[feed.node], {}, tensors)
-        try:
+        with placed(f"feed {node}", GraphImportError, FormError):
             dtype, shape = _feed_type(node, feed, producer)
             operand = b.parameter(free_name(labels, feed.label), dtype, shape)
-        except (GraphImportError, FormError) as error:
-            raise GraphImportError(f"feed {node}: {error}") from None
         labels[operand.value.name] = feed.label
         found.setdefault(feed.node, {})[feed.index] = operand
     return {
@@ -238,10 +233,8 @@ def _variable_parameter(b: GraphBuilder, variable: Feed, labels: dict[str, str])
     """A parameter for a variable that is given when the function is called."""
     if not variable.dtype:
         raise GraphImportError(f"variable {shown(variable.node)} has no type in the config")
-    try:
+    with placed(f"variable {shown(variable.node)}", GraphImportError, FormError):
         operand = b.parameter(free_name(labels, variable.label), variable.dtype, _static(variable.shape))
-    except (GraphImportError, FormError) as error:
-        raise GraphImportError(f"variable {shown(variable.node)}: {error}") from None
     labels[operand.value.name] = variable.label
     return operand.value
 
@@ -286,7 +279,5 @@ def _results(
 def _check_fetch(fetch: Fetch, output: Operand) -> None:
     if fetch.dtype not in ("", output.dtype):
         raise GraphImportError(f"fetch {shown(fetch.text)} must be {fetch.dtype}, but is {output.dtype}")
-    try:
+    with placed(f"fetch {shown(fetch.text)}", GraphImportError):
         same([fetch.shape, output.shape])
-    except GraphImportError as error:
-        raise GraphImportError(f"fetch {shown(fetch.text)}: {error}") from None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from shine.base.errors import GraphImportError
+from shine.base.errors import GraphImportError, placed
 from shine.lang.forms.names import shown
 from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, Output, numbers
 from shine.tensor.graphdef.constants import DTYPES, Tensor, Tensors, dtype_name, shape_from_message, tensor_from_message
@@ -66,10 +66,8 @@ class Node:
     def dtype(self, key: str) -> str:
         """The storage type named by an attribute."""
         number = self.attribute(key, "type")
-        try:
+        with placed(f"attr {key!r}", GraphImportError):
             return dtype_name(number, self._tensors.dtypes)
-        except GraphImportError as error:
-            raise GraphImportError(f"attr {key!r}: {error}") from None
 
     def shape(self, producer: int) -> tuple[int | None, ...] | None:
         """The shape of a placeholder, None if unknown; `producer` is the version that wrote the graph."""
@@ -165,10 +163,8 @@ class Library:
         if name not in self._messages:
             raise GraphImportError(f"calls {shown(name)}, but the graph has no such function")
         if name not in self._functions:
-            try:
+            with placed(f"function {shown(name)}", GraphImportError):
                 self._functions[name] = self._function(name, self._messages[name])
-            except GraphImportError as error:
-                raise GraphImportError(f"function {shown(name)}: {error}") from None
         function = self._functions[name]
         return function, {**function.defaults, **bindings}
 
@@ -229,8 +225,82 @@ def check_arguments(
             raise GraphImportError(f"{what} {shown(each.name)} is {value.dtype}, but must be {expected}")
 
 
-Rule: TypeAlias = Callable[[GraphBuilder, Node, Sequence[Operand]], Sequence[Output]]
-"""Takes a node and its inputs; returns its outputs."""
+class Operation(Node):
+    """A node with its inputs, as the rules see it.
+
+    Parameters
+    ----------
+    node : Node
+    b : GraphBuilder
+        The function in the making.
+    inputs : sequence of Operand
+        Variables only of operations on them.
+    """
+
+    __slots__ = ("b", "inputs")
+
+    def __init__(self, node: Node, b: GraphBuilder, inputs: Sequence[Operand]) -> None:
+        super().__init__(node._message, node._bindings, node._tensors)
+        self.b, self.inputs = b, inputs
+
+    def __getitem__(self, place: int) -> Operand:
+        return self.inputs[place]
+
+    def numbers(self, place: int, what: str) -> tuple[int, ...]:
+        """The integers of an input that is a constant of at most one axis."""
+        return numbers(self.inputs[place], what)
+
+    def number(self, place: int, what: str) -> int:
+        """The only integer of an input that is a constant."""
+        found = self.numbers(place, what)
+        if len(found) != 1:
+            raise GraphImportError(f"its {what} must be one integer, but is {len(found)}")
+        return found[0]
+
+    def axis(self, place: int, rank: int) -> int:
+        """The axis that an input names."""
+        return axis_of(self.number(place, "axis"), rank)
+
+    def dtype_or(self, default: str, key: str) -> str:
+        """The storage type named by an attribute that may be missing."""
+        return default if self.optional(key, "type") is None else self.dtype(key)
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """An attribute that is true or false."""
+        given = self.optional(key, "b")
+        return default if given is None else bool(given)
+
+    def word(self, key: str, default: str | None = None) -> str:
+        """An attribute that is a word; required if there is no default."""
+        given = self.attribute(key, "s") if default is None else self.optional(key, "s")
+        return str(default) if given is None else given.decode(errors="replace")
+
+    def one_of(self, key: str, default: str | None, allowed: Sequence[str]) -> str:
+        """An attribute that is one of some words."""
+        given = self.word(key, default)
+        if given not in allowed:
+            raise GraphImportError(f"attr {key!r} must be {' or '.join(allowed)}, is {shown(given)}")
+        return given
+
+    def listed(self, key: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """An attribute that is a list of integers; required if there is no default."""
+        given = self.attribute(key, "list") if default is None else self.optional(key, "list")
+        found = () if given is None else tuple(given.i)
+        return found or tuple(default or ())
+
+
+Rule: TypeAlias = Callable[[Operation], Output | Sequence[Output]]
+"""Takes a node with its inputs; returns its outputs."""
+
+
+def takes(least: int, rule: Rule, most: int | None = None) -> Rule:
+    """A rule of nodes that read `least` to `most` inputs; `most` is `least` by default, -1 for any."""
+
+    def checked(n: Operation) -> Output | Sequence[Output]:
+        check_count(n.inputs, least, most)
+        return rule(n)
+
+    return checked
 
 
 def check_count(inputs: Sequence[object], least: int, most: int | None = None) -> None:
@@ -248,48 +318,8 @@ def check_types(inputs: Sequence[Operand], dtype: str) -> None:
             raise GraphImportError(f"input {position} is {operand.dtype}, but must be {dtype}")
 
 
-def flag(node: Node, key: str, default: bool = False) -> bool:
-    """An attribute that is true or false."""
-    given = node.optional(key, "b")
-    return default if given is None else bool(given)
-
-
-def word(node: Node, key: str, default: str | None = None) -> str:
-    """An attribute that is a word; required if there is no default."""
-    given = node.attribute(key, "s") if default is None else node.optional(key, "s")
-    return str(default) if given is None else given.decode(errors="replace")
-
-
-def one_of(node: Node, key: str, default: str | None, allowed: Sequence[str]) -> str:
-    """An attribute that is one of some words."""
-    given = word(node, key, default)
-    if given not in allowed:
-        raise GraphImportError(f"attr {key!r} must be {' or '.join(allowed)}, is {shown(given)}")
-    return given
-
-
-def listed(node: Node, key: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
-    """An attribute that is a list of integers; required if there is no default."""
-    given = node.attribute(key, "list") if default is None else node.optional(key, "list")
-    found = () if given is None else tuple(given.i)
-    return found or tuple(default or ())
-
-
 def axis_of(number: int, rank: int, what: str = "axis") -> int:
     """An axis, counted from the end if it is negative."""
     if not -rank <= number < rank:
         raise GraphImportError(f"its {what} {number} is beyond the {rank} axes")
     return number % rank
-
-
-def one_number(operand: Operand, what: str) -> int:
-    """The only integer of a constant."""
-    found = numbers(operand, what)
-    if len(found) != 1:
-        raise GraphImportError(f"its {what} must be one integer, but is {len(found)}")
-    return found[0]
-
-
-def axes_of(operand: Operand, rank: int) -> tuple[int, ...]:
-    """Axes from a constant, ascending, each once."""
-    return tuple(sorted({axis_of(number, rank) for number in numbers(operand, "axes")}))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shine.base.errors import FormError, GraphImportError
+from shine.base.errors import FormError, GraphImportError, placed
 from shine.base.typing import AnyArray
 from shine.lang.forms.names import shown
 from shine.lang.program.program import Program
@@ -73,11 +73,9 @@ def load_graph(source: Source, outputs: Sequence[str] | None = None, inputs: Seq
     for given, what in ((outputs, "outputs"), (inputs, "inputs")):
         if isinstance(given, str):
             raise TypeError(f"{what} is a sequence of names, not one string")
-    place, name = ("", "graph") if isinstance(source, bytes) else (f"{Path(source)}: ", Path(source).stem)
-    try:
+    place, name = ("", "graph") if isinstance(source, bytes) else (Path(source), Path(source).stem)
+    with placed(place, GraphImportError, FormError):
         return _program(read_message(source), outputs, inputs, name)
-    except (GraphImportError, FormError) as error:
-        raise GraphImportError(f"{place}{error}") from None
 
 
 def _program(message: Any, outputs: Sequence[str] | None, inputs: Sequence[str] | None, name: str) -> Program:
@@ -153,11 +151,9 @@ def _parameters(
     taken: dict[str, str] = {}
     for name in names:
         node = Node(nodes[name], {}, tensors)
-        try:
+        with placed(node, GraphImportError, FormError):
             dtype, shape = node.dtype("dtype"), node.shape(producer)
             operand = b.parameter(free_name(taken, name), dtype, [1 if size is None else size for size in shape or ()])
-        except (GraphImportError, FormError) as error:
-            raise GraphImportError(f"{node}: {error}") from None
         taken[operand.value.name] = name
         values[name], shapes[name] = Outputs([operand]), shape
     return values, shapes

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shine.base.errors import GraphImportError
+from shine.base.errors import GraphImportError, placed
 from shine.base.typing import AnyArray
 from shine.formats.read.protobuf import MAX_MEMORY, Schema, message_classes, parsed_size
 from shine.lang.forms.names import cut
@@ -71,25 +72,25 @@ def read_model(source: str | os.PathLike[str] | bytes) -> tuple[Any, Path | None
     kind = messages()["ModelProto"]
     if parsed_size(content, kind.DESCRIPTOR) > max(MAX_MEMORY, 3 * len(content)):
         raise GraphImportError("the model has so many small fields that it would take too much memory to parse")
-    try:
+    with damaged("it is no ONNX model", Exception):  # protobuf has an error of its own, which is not imported here
         model = kind.FromString(content)
-    except Exception as error:
-        # Protobuf has an error of its own, which is not imported here.
-        raise GraphImportError(f"it is no ONNX model: {str(error)[:100]}") from None
     if not model.HasField("graph") or not model.opset_import:
         raise GraphImportError("it is no ONNX model: it has no graph, or names no operator set")
     return model, folder
 
 
+def damaged(what: str, *errors: type[Exception]) -> AbstractContextManager[None]:
+    """Raise a `GraphImportError` that says what is wrong, for errors that only a damaged file leads to."""
+    return placed(what, *errors, kind=GraphImportError, told=lambda error: str(error)[:100])
+
+
 def _content(path: str | os.PathLike[str]) -> bytes:
-    try:
+    with placed("it cannot be read", OSError, ValueError, kind=GraphImportError):
         if not os.path.isfile(path):
             raise GraphImportError("it is no file" if os.path.exists(path) else "there is no such file")
         if os.path.getsize(path) > MOST_BYTES:
             raise GraphImportError(f"it has {os.path.getsize(path)} bytes; at most {MOST_BYTES} are read")
         return Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        raise GraphImportError(f"it cannot be read: {error}") from None
 
 
 ELEMENTS: dict[int, tuple[str, str]] = {
@@ -190,15 +191,19 @@ def _external(tensor: Any, folder: Path | None, size: int) -> bytes:
         raise GraphImportError(
             f"the constant {tensor.name!r} lies in {told}, and there is no such file beside the model"
         )
-    try:
+    with placed(
+        f"the constant {tensor.name!r} cannot be read from {told}",
+        OSError,
+        ValueError,
+        OverflowError,
+        kind=GraphImportError,
+    ):
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", size))
         if offset < 0 or length != size:
             raise GraphImportError(f"the constant {tensor.name!r} needs {size} bytes, and its file entry has {length}")
         with path.open("rb") as file:
             file.seek(offset)
             data = file.read(length)
-    except (OSError, ValueError, OverflowError) as error:
-        raise GraphImportError(f"the constant {tensor.name!r} cannot be read from {told}: {error}") from None
     if len(data) != size:
         raise GraphImportError(f"the constant {tensor.name!r} needs {size} bytes of {told}, which has {len(data)}")
     return data

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.errors import FormError, GraphImportError
+from shine.base.errors import FormError, GraphImportError, placed
 from shine.lang.forms.names import choices
 from shine.tensor.form.module import Function, Module, Value
 from shine.tensor.form.types import TensorType
 from shine.tensor.form.verifier import verify, without_dead
 from shine.tensor.frontend.graph_builder import Budget, GraphBuilder, Operand, OverBudgetError
 from shine.tensor.frontend.naming import fetched, free_name, sanitized, with_results
-from shine.tensor.onnx.files import array_of, dtype_name, read_model
+from shine.tensor.onnx.files import array_of, damaged, dtype_name, read_model
 from shine.tensor.onnx.node import Node, attributes_of
 from shine.tensor.onnx.rules import RULES
 
@@ -55,16 +55,19 @@ def load_onnx(
         With one function, `@main`, and those that its branches and loops need. Its labels are the model's own names.
     """
     where = "the model" if isinstance(source, bytes) else os.fspath(source)
-    try:
+    # Protobuf gives names that are no UTF-8 as bytes.
+    names = damaged("its names or types are damaged", TypeError, AttributeError)
+    deep = placed("", RecursionError, kind=GraphImportError, told=lambda error: "its graphs are nested too deeply")
+    with placed(where, GraphImportError, FormError), deep, names:
         model, folder = read_model(source)
         return _Reader(model, folder, dict(shapes or {})).module(fetches)
-    except (GraphImportError, FormError) as error:
-        raise GraphImportError(f"{where}: {error}") from None
-    except (TypeError, AttributeError) as error:
-        # Protobuf gives names that are no UTF-8 as bytes.
-        raise GraphImportError(f"{where}: its names or types are damaged: {str(error)[:100]}") from None
-    except RecursionError:
-        raise GraphImportError(f"{where}: its graphs are nested too deeply") from None
+
+
+_DO_NOT_FIT: Any = (
+    "its attributes or inputs do not fit",
+    *(ValueError, TypeError, ArithmeticError, LookupError, AttributeError, MemoryError),
+)
+"""What numbers of a damaged file lead to, in a place where no rule expects them."""
 
 
 class _Reader:
@@ -116,10 +119,8 @@ class _Reader:
         kind = given.type.tensor_type
         if not given.type.HasField("tensor_type"):
             raise GraphImportError(f"its input {given.name!r} is no tensor")
-        try:
+        with placed(f"input {given.name!r}", GraphImportError):
             dtype = dtype_name(kind.elem_type)
-        except GraphImportError as error:
-            raise GraphImportError(f"input {given.name!r}: {error}") from None
         if given.name in self.shapes:
             shape = tuple(int(size) for size in self.shapes[given.name])
             fixed = [d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim]
@@ -155,15 +156,8 @@ class _Reader:
         for place, message in enumerate(nodes):
             where = f"node {message.name or place!r} ({message.op_type})"
             self.budget.node()
-            try:
+            with placed(where, GraphImportError, FormError, but=OverBudgetError), damaged(*_DO_NOT_FIT):
                 outputs = self._node(message, scope, b, depth, version)
-            except OverBudgetError:
-                raise
-            except (GraphImportError, FormError) as error:
-                raise GraphImportError(f"{where}: {error}") from None
-            except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
-                # Numbers of a damaged file, in a place where no rule expects them.
-                raise GraphImportError(f"{where}: its attributes or inputs do not fit: {str(error)[:100]}") from None
             if len(outputs) < len([name for name in message.output if name]):
                 raise GraphImportError(f"{where}: it has {len(outputs)} outputs, and {len(message.output)} are named")
             scope.update((name, found) for name, found in zip(message.output, outputs, strict=False) if name)

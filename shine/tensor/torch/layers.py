@@ -12,7 +12,7 @@ from shine.tensor.compositions import networks as compositions
 from shine.tensor.compositions import normalization
 from shine.tensor.compositions.pooling import Windows, avg_pool, max_pool
 from shine.tensor.frontend.channels import Convolution, convolution, transposed_convolution
-from shine.tensor.frontend.graph_builder import Operand
+from shine.tensor.frontend.graph_builder import Operand, cut
 from shine.tensor.torch.call import Call, pair
 
 Rule = Callable[[Call], "Operand | Sequence[Operand]"]
@@ -189,7 +189,7 @@ def _top_k(call: Call) -> list[Operand]:
     if not x.rank:
         return [x, b.constant(0, "int64")]
     found = b.emit("sort", [x], axis=axis, descending=bool(call.get("largest", True)))
-    return [b.slice(part, start=(0,) * x.rank, stop=call.shape) for part in found]
+    return [cut(b, part, axis, 0, call.shape[axis]) for part in found]
 
 
 def _layer_norm(call: Call) -> list[Operand]:

@@ -12,7 +12,7 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.tensor.compositions.networks import cumsum
 from shine.tensor.compositions.pooling import resize_linear, resize_nearest
-from shine.tensor.frontend.graph_builder import Operand, elements_along, from_the_end, repeated
+from shine.tensor.frontend.graph_builder import Operand, cut, elements_along, from_the_end, picked, repeated, triangle
 from shine.tensor.torch.call import Call, checked_axis
 
 Rule = Callable[[Call], "Operand | Sequence[Operand]"]
@@ -43,34 +43,27 @@ def _transpose(call: Call) -> Operand:
     return call.b.transpose(call.first, permutation=tuple(order))
 
 
-def _cut(call: Call, axis: int, start: int, stop: int, step: int = 1) -> Operand:
-    x = call.first
-    starts, stops, steps = [0] * x.rank, list(x.shape), [1] * x.rank
-    starts[axis], stops[axis], steps[axis] = start, stop, step
-    return call.b.slice(x, start=tuple(starts), stop=tuple(stops), step=tuple(steps))
-
-
 def _slice(call: Call) -> Operand:
     axis = call.axis(default=0)
     start, stop, step = slice(call.get("start"), call.get("end"), call.get("step", 1)).indices(call.first.shape[axis])
-    return _cut(call, axis, start, max(stop, start), step)
+    return cut(call.b, call.first, axis, start, max(stop, start), step)
 
 
 def _select(call: Call) -> Operand:
     axis = call.axis()
     index = checked_axis(call.get("index"), call.first.shape[axis])
-    return call.b.reshape(_cut(call, axis, index, index + 1), shape=call.shape)
+    return call.b.reshape(cut(call.b, call.first, axis, index, index + 1), shape=call.shape)
 
 
 def _split(call: Call) -> list[Operand]:
     axis = call.axis(default=0)
     ends = np.cumsum([0, *(shape[axis] for shape in call.shapes)]).tolist()
-    return [_cut(call, axis, a, b) for a, b in pairwise(ends)]
+    return [cut(call.b, call.first, axis, a, b) for a, b in pairwise(ends)]
 
 
 def _unbind(call: Call) -> list[Operand]:
     axis = call.axis(default=0)
-    return [call.b.reshape(_cut(call, axis, i, i + 1), shape=shape) for i, shape in enumerate(call.shapes)]
+    return [call.b.reshape(cut(call.b, call.first, axis, i, i + 1), shape=shape) for i, shape in enumerate(call.shapes)]
 
 
 def _cat(call: Call) -> Operand:
@@ -103,7 +96,7 @@ def _pad(call: Call) -> Operand:
 def _flip(call: Call) -> Operand:
     x = call.first
     for axis in call.axes("dims"):
-        x = call.b.gather(x, call.b.constant(np.arange(x.shape[axis])[::-1]), axis=axis)
+        x = picked(call.b, x, np.arange(x.shape[axis])[::-1], axis)
     return x
 
 
@@ -117,7 +110,7 @@ def _roll(call: Call) -> Operand:
     b, x = call.b, call.first
     for shift, axis in zip(call.get("shifts", ()), call.get("dims", ()), strict=True):
         axis = checked_axis(axis, x.rank)
-        x = b.gather(x, b.constant(np.roll(np.arange(x.shape[axis]), shift)), axis=axis)
+        x = picked(b, x, np.roll(np.arange(x.shape[axis]), shift), axis)
     return x
 
 
@@ -139,15 +132,6 @@ def _made(call: Call, array: np.ndarray) -> Operand:
     if array.size > MOST_MADE:
         raise GraphImportError(f"it makes {array.size} elements; at most {MOST_MADE} are supported")
     return call.b.constant(array)
-
-
-def _triangle(keep: Callable[[np.ndarray, int], np.ndarray]) -> Rule:
-    def rule(call: Call) -> Operand:
-        b, x = call.b, call.first
-        mask = b.constant(keep(np.ones(x.shape[-2:], bool), call.get("diagonal", 0)))
-        return b.select(mask, x, b.like(x, 0))
-
-    return rule
 
 
 def _cumsum(call: Call) -> Operand:
@@ -176,8 +160,8 @@ MOVEMENT: dict[str, Rule] = {
     **dict.fromkeys(("zeros", "zeros_like", "new_zeros", "empty", "empty_like", "new_empty"), _filled(0)),
     **dict.fromkeys(("ones", "ones_like", "new_ones"), _filled(1)),
     "arange": _arange,
-    "tril": _triangle(np.tril),
-    "triu": _triangle(np.triu),
+    "tril": lambda c: triangle(c.b, c.first, c.get("diagonal", 0), upper=False),
+    "triu": lambda c: triangle(c.b, c.first, c.get("diagonal", 0), upper=True),
     "cumsum": _cumsum,
 }
 
@@ -217,7 +201,7 @@ def _diagonal(call: Call) -> Operand:
     )
     first = max(-offset, 0) * x.shape[two] + max(offset, 0)
     places = first + np.arange(call.shape[-1]) * (x.shape[two] + 1)
-    return b.gather(flat, b.constant(places), axis=len(others))
+    return picked(b, flat, places, len(others))
 
 
 def _slice_scatter(call: Call) -> Operand:
@@ -240,7 +224,7 @@ def _replaced(call: Call, axis: int, places: Sequence[int], source: Operand) -> 
     b, x = call.b, call.first
     chosen = np.arange(x.shape[axis])
     chosen[places] = x.shape[axis] + np.arange(len(places))
-    return b.gather(b.concatenate(x, source, axis=axis), b.constant(chosen), axis=axis)
+    return picked(b, b.concatenate(x, source, axis=axis), chosen, axis)
 
 
 def _copy(call: Call) -> Operand:

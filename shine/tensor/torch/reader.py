@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from shine.base.errors import FormError, GraphImportError
+from shine.base.errors import FormError, GraphImportError, placed
 from shine.lang.forms.names import choices
 from shine.lang.program.program import Program
 from shine.tensor.form.module import Module, Value
@@ -82,10 +82,8 @@ def program_from_exported(program: ExportedProgram) -> Program:
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    try:
+    with placed("", FormError, kind=GraphImportError):
         yield
-    except FormError as error:
-        raise GraphImportError(str(error)) from None
 
 
 def _core(program: ExportedProgram) -> ExportedProgram:
@@ -150,7 +148,10 @@ class _Reader:
         for node in self.program.graph.nodes:
             where = f"node {node.name!r} ({node.target})"
             self.b.budget.node()
-            try:
+            unfit = placed(
+                "its arguments do not fit", ValueError, TypeError, IndexError, KeyError, kind=GraphImportError
+            )
+            with placed(where, GraphImportError, FormError), unfit:
                 if node.op == "placeholder":
                     self.values[node.name] = self._input(node, specs[node.name])
                 elif node.op == "call_function":
@@ -159,12 +160,6 @@ class _Reader:
                     results = [self._result(argument) for argument in node.args[0]]
                 elif node.op != "get_attr":
                     raise GraphImportError(f"a node of the kind {node.op} is not supported")
-            except (GraphImportError, FormError) as error:
-                raise GraphImportError(f"{where}: {error}") from None
-            except (ValueError, TypeError, IndexError, KeyError) as error:
-                raise GraphImportError(
-                    f"node {node.name!r} ({node.target}): its arguments do not fit: {error}"
-                ) from None
         names = [s.arg.name for s in self.program.graph_signature.output_specs]
         return [(name, result.value) for name, result in zip(names, results, strict=True)]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shine.base.errors import CompilationError, FormError, LoweringError, ShineError
+from shine.base.errors import CompilationError, FormError, LoweringError, ShineError, placed, reason
 from shine.faces.cli.graphs import GraphOptions, graph_of
 from shine.faces.cli.group import FormulaCommand
 from shine.faces.cli.options import FILE, index_option, json_option, level_option, parameters_option
@@ -98,16 +98,12 @@ def compile_command(
         options["cpp_class"] = cpp_class or ""
     else:
         options["dtype"] = dtype or "float64"
-    try:
+    with placed("", LoweringError, CompilationError, FormError, ValueError, kind=click.UsageError):
         made = code_of(compiled, name, **options)
         kinds = _kinds(emit, made.emitters)
         files = made.files(kinds)
-    except (LoweringError, CompilationError, FormError, ValueError) as error:
-        raise click.UsageError(str(error)) from None
-    try:
+    with placed(f"{out}: cannot be made", OSError, kind=click.ClickException, told=reason):
         out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise click.ClickException(f"{out}: cannot be made: {error.strerror}") from None
     for file, content in files.items():
         write_file(out / file, content)
     paths = [str(out / file) for file in files]
@@ -157,7 +153,5 @@ def _trees_of(path: Path) -> CompiledTrees | None:
     from shine import trees
     from shine.trees.onnx import is_ensemble
 
-    try:
+    with placed("", ShineError, kind=click.UsageError):
         return trees.compile(path) if is_ensemble(path) else None
-    except ShineError as error:
-        raise click.UsageError(str(error)) from None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shine.base.errors import FormError, GraphImportError
+from shine.base.errors import FormError, GraphImportError, placed
 from shine.faces.cli.commands.evolve import interruption_of, printed_by, run_config
 from shine.faces.cli.graphs import GraphOptions, reading_of
 from shine.faces.cli.options import (
@@ -104,7 +104,7 @@ def distil(
         raise click.UsageError("--target names a column of --data; give the file")
     elif not where:
         raise click.UsageError("say where to sample the network: --inputs x=-2:2,y=-1:1, or --data FILE --target NAME")
-    try:
+    with placed("", GraphImportError, FormError, TypeError, ValueError, kind=click.UsageError):
         taught = lesson(
             model,
             where or (known[1] if known else {}),
@@ -116,8 +116,6 @@ def distil(
             seed=seed,
             reading=reading_of(model, reading),
         )
-    except (GraphImportError, FormError, TypeError, ValueError) as error:
-        raise click.UsageError(str(error)) from None
     if known is not None and known[2].shape[1] != len(taught.outputs):
         raise click.UsageError(
             f"{len(taught.outputs)} outputs are distilled, and {known[2].shape[1]} targets are given; choose with "

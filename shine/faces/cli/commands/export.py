@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import keyword
 from collections.abc import Mapping
 from functools import partial
@@ -13,7 +12,7 @@ import click
 
 from shine.faces.cli.group import FormulaCommand
 from shine.faces.cli.options import index_option, json_option, out_option, precision_option
-from shine.faces.cli.output import print_bytes, print_json, print_text, write_file
+from shine.faces.cli.output import deliver, print_json, write_file
 from shine.faces.cli.sources import model_of
 
 if TYPE_CHECKING:
@@ -84,18 +83,13 @@ def export_command(
     record = {"expression": str(tree), "parameters": tree.parameters, "headings": columns, "to": to, "name": name}
     if to == "c" and out is not None:
         files = _c_files(c_files(found, name, precision=precision), out)
-    else:
-        made = write(to, name, precision=precision, **options)
-        files = {} if out is None else {out: made.encode() if isinstance(made, str) else made}
-    for path, content in files.items():
-        write_file(path, content)
-    if as_json and files:
-        print_json({**record, "files": [str(path) for path in files]})
-    elif as_json:
-        shown = {"text": made} if isinstance(made, str) else {"base64": base64.b64encode(made).decode()}
-        print_json({**record, **shown})
-    elif not files:
-        print_text(made) if isinstance(made, str) else print_bytes(made, to)
+        for path, content in files.items():
+            write_file(path, content)
+        if as_json:
+            print_json({**record, "files": [str(path) for path in files]})
+        return
+    made = write(to, name, precision=precision, **options)
+    deliver(made, out, to, record if as_json else None, "files")
 
 
 def _c_files(texts: Mapping[str, str], out: Path) -> dict[Path, bytes]:

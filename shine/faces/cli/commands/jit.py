@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from shine.base.errors import CompilationError, LoweringError
+from shine.base.errors import CompilationError, LoweringError, placed
 from shine.faces.cli.group import FormulaCommand
 from shine.faces.cli.options import json_option, level_option, out_option, parameters_option
-from shine.faces.cli.output import print_bytes, print_json, print_text, write_file
+from shine.faces.cli.output import deliver
 from shine.faces.cli.sources import parsed
 
 if TYPE_CHECKING:
@@ -69,26 +68,14 @@ def jit(
     from shine.formats.native.targets import check_triple, target_of
 
     tree = parsed(formula, parameters)
-    try:
+    with placed("", LoweringError, CompilationError, kind=click.UsageError):
         check_triple(target)
         if cpu is not None:
             target_of(target, cpu)
         kernel = Kernel(tree, dtype, level)
         made = EMITTED[emit](kernel, target, cpu)
-    except (LoweringError, CompilationError) as error:
-        raise click.UsageError(str(error)) from None
-    content = made.encode() if isinstance(made, str) else made
-    if out is not None:
-        write_file(out, content)
-    if as_json:
-        shown = {"text": made} if isinstance(made, str) else {"base64": base64.b64encode(made).decode()}
-        where = shown if out is None else {"file": str(out)}
-        settings = {"parameters": kernel.parameters, "dtype": dtype, "emit": emit, "target": target, "cpu": cpu}
-        print_json({"expression": str(tree), **settings, **where})
-    elif out is None and isinstance(made, str):
-        print_text(made)
-    elif out is None:
-        print_bytes(content, "an object file")
+    settings = {"parameters": kernel.parameters, "dtype": dtype, "emit": emit, "target": target, "cpu": cpu}
+    deliver(made, out, "an object file", {"expression": str(tree), **settings} if as_json else None, "file")
 
 
 def _optimized(kernel: Kernel, target: str | None, cpu: str | None) -> str:

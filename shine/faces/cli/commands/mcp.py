@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from shine.base.errors import MissingExtraError
+from shine.base.errors import needing
 from shine.faces.cli.options import FILE
 
 
@@ -27,11 +27,9 @@ def mcp_command(folder: Path, seconds: float, call_seconds: float, memory: float
     """
     from shine.faces.mcp.places import CallError, check_private
 
-    try:
+    with needing("the server", "the package mcp", "mcp"):
         from shine.faces.mcp.calls import Desk
         from shine.faces.mcp.server import serve
-    except ImportError:
-        raise MissingExtraError("the server", "the package mcp", "mcp") from None
     try:
         check_private(folder)
     except CallError as error:

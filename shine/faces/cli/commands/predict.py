@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -10,7 +9,7 @@ from typing import Literal
 import click
 
 from shine.faces.cli.options import FILE, SHARE, index_option, json_option, out_option
-from shine.faces.cli.output import is_terminal, print_bytes, print_json, print_text, write_file
+from shine.faces.cli.output import print_json
 from shine.faces.cli.sources import chosen, opened
 
 
@@ -51,7 +50,7 @@ def predict(
     from shine.data.opening import is_streamed
     from shine.data.streams.writers import check_output
     from shine.faces.cli.dynamics import dynamics_run, predicted_states
-    from shine.faces.cli.prediction_files import HEADING, WRITERS
+    from shine.faces.cli.prediction_files import deliver_table
     from shine.search.models.file_predictions import extrapolation_as_notes, predict_table
 
     if mean and interval is None:
@@ -65,6 +64,7 @@ def predict(
         raise click.UsageError("--times is for runs of dynamics")
     run = opened(folder)
     place, model = chosen(run, index)
+    record = {"index": place, "expression": model.expression}
     if out is not None:
         check_output(out, data)
     if out is not None and is_streamed(data):
@@ -72,23 +72,14 @@ def predict(
             rows = run.result.predict_file(data, out, index=place, interval=interval, kind=kind)
         _tell(notes)
         if as_json:
-            print_json({"index": place, "expression": model.expression, "rows": rows, "file": str(out)}, indent=None)
+            print_json({**record, "rows": rows, "file": str(out)}, indent=None)
         return
     ending = (".csv" if data.is_dir() else _ending(data)) if out is None else _ending(out, otherwise=data)
     if not data.is_dir():
         _ending(data)
     columns, told = predict_table(model, data, interval, kind)
     _tell(told)
-    if out is not None:
-        write_file(out, WRITERS[ending](columns))
-    if as_json:
-        lists = {heading: column.tolist() for heading, column in columns.items()}
-        result = lists if out is None else {"rows": len(columns[HEADING]), "file": str(out)}
-        print_json({"index": place, "expression": model.expression, **result}, indent=None)
-    elif out is None and ending == ".parquet" and not is_terminal(sys.stdout):
-        print_bytes(WRITERS[ending](columns), "Parquet")
-    elif out is None:
-        print_text(WRITERS[".csv"](columns).decode())
+    deliver_table(columns, out, ending, record if as_json else None)
 
 
 def _tell(notes: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shine.base.errors import ExportError
+from shine.base.errors import ExportError, placed
 from shine.faces.cli.commands.evolve import interruption_of, loggers, print_result, search_options, searched
 from shine.faces.cli.options import FILE
 from shine.faces.cli.sources import check_folder, run_folder
@@ -46,7 +46,7 @@ def resume(
 
     folder, interruption = run_folder(folder), interruption_of(context)
     check_folder(folder)
-    try:
+    with placed("", ExportError, kind=click.UsageError):
         with display_for(printed, f"reading {folder}") as display:
             run = open_run(folder)
             config = read_config(folder / "config.yaml", overrides)
@@ -55,5 +55,3 @@ def resume(
                 also = loggers(logs, folder)
                 found = searched(search, config, display, interruption, also, page, folder, run)
         return print_result(*found, config, folder, printed, precision, interruption)
-    except ExportError as error:
-        raise click.UsageError(str(error)) from None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shine.base.errors import placed
 from shine.faces.cli.options import FILE, json_option, precision_option
 from shine.faces.cli.output import count_text, number, print_json, seconds, share, table
 from shine.faces.cli.sources import check_folder, run_folder
@@ -79,12 +80,10 @@ def runs(
     if wrong is not None:
         raise click.UsageError(f"--set {wrong}: write KEY=VALUE, as evolution.population=500")
     most = limit if limit or as_json else MOST_ROWS
-    try:
+    with placed("", ValueError, kind=click.UsageError):
         asked = query(**conditions, settings=[(key.strip(), value) for key, _, value in pairs])
         with display_for("json" if as_json else "front", f"reading {folder}"):
             rows = found(folder, asked)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     if as_json:
         print_json([_as_json(row) for row in rows[:most]])
         return
@@ -263,10 +262,8 @@ def _compared(folders: Sequence[Path]) -> Any:
     from shine.base.errors import ExportError
     from shine.faces.runs.entries import compare
 
-    try:
+    with placed("", ExportError, kind=click.UsageError):
         return compare(folders)
-    except ExportError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _as_json(row: Found) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shine.base.errors import DataError, ShineError
+from shine.base.errors import DataError, ShineError, placed
 from shine.faces.cli.options import FILE, index_option, json_option
 from shine.faces.cli.output import print_json, print_text
 from shine.faces.cli.sources import chosen, opened
@@ -82,12 +82,10 @@ def _with_rows(model: Model, run: Run) -> Model:
 
     from shine.faces.config import read_job
 
-    try:
+    with placed("--exact needs the run's data", ShineError, OSError, kind=click.ClickException):
         job = read_job(run.folder / "config.yaml")
         found = model.with_rows(job.dataset, job.config.fitness.loss, run.result.front.noise)
         errors = list(found.standard_errors().values())
-    except (ShineError, OSError) as error:
-        raise click.ClickException(f"--exact needs the run's data: {error}") from None
     if not np.allclose(errors, list(model.standard_errors().values()), rtol=SAME, equal_nan=True):
         raise click.ClickException(
             "--exact needs the rows that the constants were fitted to, and those of the run's data are others: they "

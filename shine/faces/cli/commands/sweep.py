@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shine.base.errors import placed
 from shine.faces.cli.commands.evolve import interruption_of, printed_by
 from shine.faces.cli.commands.runs import text_of
 from shine.faces.cli.options import (
@@ -91,7 +92,7 @@ def sweep(
     printed, interruption = printed_by(quiet, as_json), interruption_of(context)
     if holdout and folds is None:
         raise click.UsageError("--holdout is for --folds")
-    try:
+    with placed("", ValueError, kind=click.UsageError):
         parallel_overrides(workers, dask, slurm)  # tells what does not go together
         place = ParallelSettings(workers, dask, None if slurm is None else "slurm", dict(slurm or {}))
         options = {} if targets is None else {"data.target": "--targets"}
@@ -114,8 +115,6 @@ def sweep(
             interruption.keep()  # runs of workers are kept as they come
         with display_for(printed, f"{count} runs of {config}") as display:
             result = run_sweep(config, plan, overrides, out, by, place, None, tell, show)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
     if as_json:
         print_json(_as_json(result))
     else:

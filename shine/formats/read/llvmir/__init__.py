@@ -14,7 +14,7 @@ from keyword import iskeyword
 from pathlib import Path
 from typing import TypeVar
 
-from shine.base.errors import GraphImportError
+from shine.base.errors import GraphImportError, placed, reason
 from shine.compiler.llvm.foreign import MAX_BYTES, ForeignFunction, foreign_function
 from shine.formats.read.llvmir.flow import ALWAYS, EXIT, Conditions, order
 from shine.formats.read.llvmir.rules import RULES
@@ -243,10 +243,8 @@ def primitive_from_llvm(source: str | Path | bytes, function: str, name: str | N
     if chosen in STANDARD or chosen in NAMED_CONSTANTS:
         raise ValueError(f"{chosen!r} is one of Shine's own names; give the primitive another one: name=...")
     foreign = foreign_function(_content(source), function)
-    try:
+    with placed(f"LLVM function {function!r}", GraphImportError):
         return lifted(foreign, chosen)
-    except GraphImportError as error:
-        raise GraphImportError(f"LLVM function {function!r}: {error}") from None
 
 
 def _content(source: str | Path | bytes) -> bytes:
@@ -256,11 +254,9 @@ def _content(source: str | Path | bytes) -> bytes:
         raise TypeError(f"source is a path, text or bytes, not {type(source).__name__}")
     if isinstance(source, str) and "\n" in source:
         return source.encode("utf-8", "surrogateescape")
-    try:
-        with Path(source).open("rb") as file:
-            return file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
-        raise GraphImportError(f"{source}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    errors = OSError, ValueError  # the second for a NUL byte in the path
+    with placed(f"{source}: cannot be read", *errors, kind=GraphImportError, told=reason), open(source, "rb") as file:
+        return file.read(MAX_BYTES + 1)
 
 
 def lifted(foreign: ForeignFunction, name: str) -> Primitive:

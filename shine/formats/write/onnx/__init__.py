@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from shine.base.errors import MissingExtraError
+from shine.base.errors import needing
 from shine.formats.write.onnx import graph as nodes
 from shine.formats.write.onnx.graph import Graph, Value, unit
 from shine.formats.write.sources import Headings, made_numbers, takes_models
@@ -159,10 +159,8 @@ def onnx_model(
     """
     if dtype not in _ELEMENTS:
         raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(_ELEMENTS)}")
-    try:
+    with needing("the export to ONNX", "onnx", "onnx"):
         import onnx
-    except ImportError:
-        raise MissingExtraError("the export to ONNX", "onnx", "onnx") from None
 
     code = straight_line(rounded_tree(tree, precision, named=False), "ONNX")
     graph = Graph(onnx)

@@ -12,112 +12,74 @@ from shine.tensor.frontend.definitions import FUNCTIONS as DEFINED
 from shine.tensor.frontend.graph_builder import GraphBuilder, Operand
 from shine.tensor.graphdef.constants import broadcast
 from shine.tensor.graphdef.constants import same as same_shape
-from shine.tensor.graphdef.node import Node, check_count, check_types
+from shine.tensor.graphdef.node import Operation, Rule, check_count, check_types, takes
 from shine.tensor.graphdef.rules.language import FUNCTIONS
 
-
-def same(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Operations that return their inputs."""
-    check_count(inputs, 1, -1)
-    return inputs
+SAME = takes(1, lambda n: n.inputs, -1)
+"""The rule of operations that return their inputs."""
 
 
-def nothing(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """NoOp: no inputs and no outputs."""
-    check_count(inputs, 0)
-    return ()
-
-
-def switch(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Switch: the value for either branch."""
-    check_count(inputs, 2)
-    return (inputs[0], inputs[0])
-
-
-def merge(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Merge, which reads the predicate, too: see `conditions`."""
-    if len(inputs) != 3:
+def _merge(n: Operation) -> Operand:
+    """It reads the predicate, too: see `shine.tensor.graphdef.control.with_choices`."""
+    if len(n.inputs) != 3:
         raise GraphImportError(
             "it is no condition of two branches; make the graph with tf.compat.v1.enable_control_flow_v2()"
         )
-    predicate, if_true, if_false = inputs
+    predicate, if_true, if_false = n.inputs
     if predicate.shape != () or if_true.shape != if_false.shape:
         raise GraphImportError(
             f"its branches have shapes {list(if_true.shape)} and {list(if_false.shape)}; only equal ones are supported"
         )
-    return b.emit("select", inputs)
+    return n.b.select(predicate, if_true, if_false)
 
 
-def power(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Pow; integers wrap."""
-    found = FUNCTIONS["Pow"](b, node, inputs)
-    exponent = inputs[1].known
+def _power(n: Operation) -> Operand:
+    """Integers wrap."""
+    found = FUNCTIONS["Pow"](n)
+    exponent = n[1].known
     if exponent is not None and exponent.dtype.kind in "iu" and (exponent < 0).any():
         raise GraphImportError("its exponent is a negative integer, which TensorFlow refuses for integers")
-    if exponent is None and inputs[1].dtype.startswith("int"):
+    if exponent is None and n[1].dtype.startswith("int"):
         # A formula refuses negative exponents when it is computed, as TensorFlow does.
-        values = tuple(each.value for each in inputs)
-        b.builder.composites[found[0].value.name] = (DEFINED["integer_pow"], values)
+        values = tuple(each.value for each in n.inputs)
+        n.b.builder.composites[found.value.name] = (DEFINED["integer_pow"], values)
     return found
 
 
-def cast(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Cast to another element type."""
-    check_count(inputs, 1)
-    check_types(inputs, node.dtype("SrcT"))
-    return (b.cast_to(inputs[0], node.dtype("DstT")),)
+def _cast(n: Operation) -> Operand:
+    check_types(n.inputs, n.dtype("SrcT"))
+    return n.b.cast_to(n[0], n.dtype("DstT"))
 
 
-def select(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Select and SelectV2: a choice by a condition; that of Select may choose whole rows."""
-    check_count(inputs, 3)
-    condition, *branches = inputs
+def _select(n: Operation) -> Operand:
+    """The condition of Select may choose whole rows."""
+    condition, *branches = n.inputs
     if condition.dtype != "bool":
         raise GraphImportError(f"its condition is {condition.dtype}, but must be bool")
-    check_types(branches, node.dtype("T"))
-    if node.op == "Select":
-        _check_same(b, branches)
+    check_types(branches, n.dtype("T"))
+    if n.op == "Select":
+        _check_same(n.b, branches)
         rank = branches[0].rank
         if condition.rank == 1 and rank > 1:
-            condition = b.reshape(condition, shape=(*condition.shape, *(1,) * (rank - 1)))
+            condition = n.b.reshape(condition, shape=(*condition.shape, *(1,) * (rank - 1)))
     broadcast([each.shape for each in (condition, *branches)])
-    return b.emit("select", [condition, *branches])
+    return n.b.select(condition, *branches)
 
 
-def is_nan(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """IsNan."""
-    check_count(inputs, 1)
-    return b.emit("ne", [inputs[0], inputs[0]])
+def _error_function(n: Operation) -> Operand:
+    """Erfc is the complement of Erf, to the rounding of numbers near 1."""
+    found = Operand(activation(n.b.builder, "erf", n[0].value))
+    return n.b.sub(n.b.like(found, 1), found) if n.op == "Erfc" else found
 
 
-def is_infinite(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """IsInf."""
-    check_count(inputs, 1)
-    return (b.eq(b.abs(inputs[0]), b.like(inputs[0], math.inf)),)
-
-
-def is_finite(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """IsFinite."""
-    check_count(inputs, 1)
-    return (b.lt(b.abs(inputs[0]), b.like(inputs[0], math.inf)),)
-
-
-def error_function(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Erf, and Erfc as its complement, to the rounding of numbers near 1."""
-    check_count(inputs, 1)
-    found = Operand(activation(b.builder, "erf", inputs[0].value))
-    return (b.sub(b.like(found, 1), found) if node.op == "Erfc" else found,)
-
-
-def total(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """AddN: the sum of the inputs."""
-    expected = node.attribute("N", "i")
+def _total(n: Operation) -> Operand:
+    expected = n.attribute("N", "i")
     if expected < 1:
         raise GraphImportError(f"attr 'N' must be at least 1, is {expected}")
-    check_count(inputs, expected)
-    check_types(inputs, node.dtype("T"))
-    _check_same(b, inputs)
-    return (reduce(b.add, inputs),)
+    check_count(n.inputs, expected)
+    check_types(n.inputs, n.dtype("T"))
+    _check_same(n.b, n.inputs)
+    return reduce(n.b.add, n.inputs)
 
 
 def _check_same(b: GraphBuilder, inputs: Sequence[Operand]) -> None:
@@ -126,12 +88,30 @@ def _check_same(b: GraphBuilder, inputs: Sequence[Operand]) -> None:
     check([each.shape for each in inputs])
 
 
-def bias(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """BiasAdd: a number added to each channel."""
-    check_count(inputs, 2)
-    operand, added = inputs
-    channels_first = node.op == "BiasAdd" and (node.optional("data_format", "s") or b"NHWC") == b"NCHW"
+def _bias(n: Operation) -> Operand:
+    """A number added to each channel."""
+    operand, added = n.inputs
+    channels_first = n.op == "BiasAdd" and (n.optional("data_format", "s") or b"NHWC") == b"NCHW"
     axis = 1 if channels_first else operand.rank - 1
     if operand.rank < 2 or added.shape != (operand.shape[axis],):
         raise GraphImportError(f"a bias of shape {list(added.shape)} does not fit {list(operand.shape)}")
-    return (b.add(operand, b.reshape(added, shape=(*added.shape, *(1,) * (operand.rank - 1 - axis)))),)
+    return n.b.add(operand, n.b.reshape(added, shape=(*added.shape, *(1,) * (operand.rank - 1 - axis))))
+
+
+ELEMENTWISE: dict[str, Rule] = {
+    **FUNCTIONS,
+    "NoOp": takes(0, lambda n: ()),
+    "Pow": _power,
+    "AddN": _total,
+    "Cast": takes(1, _cast),
+    **dict.fromkeys(("BiasAdd", "BiasAddV1"), takes(2, _bias)),
+    **dict.fromkeys(("Erf", "Erfc"), takes(1, _error_function)),
+    "IsNan": takes(1, lambda n: n.b.ne(n[0], n[0])),
+    "IsInf": takes(1, lambda n: n.b.eq(n.b.abs(n[0]), n.b.like(n[0], math.inf))),
+    "IsFinite": takes(1, lambda n: n.b.lt(n.b.abs(n[0]), n.b.like(n[0], math.inf))),
+    **dict.fromkeys(("Select", "SelectV2"), takes(3, _select)),
+    **dict.fromkeys(("Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot"), SAME),
+    **dict.fromkeys(("CheckNumerics", "EnsureShape", "PlaceholderWithDefault"), SAME),
+    "Switch": takes(2, lambda n: (n[0], n[0])),
+    "Merge": _merge,
+}

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.base.errors import GraphImportError
-from shine.tensor.frontend.graph_builder import GraphBuilder, Operand
+from shine.tensor.frontend.graph_builder import Operand
 from shine.tensor.graphdef.constants import broadcast
-from shine.tensor.graphdef.node import Node, check_count, check_types
+from shine.tensor.graphdef.node import Operation, check_count, check_types
 
-Extra = Callable[[Node, str], Sequence[float]]
+Extra = Callable[[Operation, str], Sequence[float]]
 """Takes a node and its element type; returns arguments of the function that are not inputs."""
 
 
@@ -43,17 +43,17 @@ class Elementwise:
     result: str | None = None
     extra: Extra | None = None
 
-    def __call__(self, b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-        check_count(inputs, self.arity)
-        dtype = "bool" if self.floats is None and self.integers is None else node.dtype("T")
-        check_types(inputs, dtype)
+    def __call__(self, n: Operation) -> Operand:
+        check_count(n.inputs, self.arity)
+        dtype = "bool" if self.floats is None and self.integers is None else n.dtype("T")
+        check_types(n.inputs, dtype)
         kind = "bools" if dtype == "bool" else "floats" if dtype.startswith("float") else "integers"
         function: str | None = getattr(self, kind)
         if function is None:
-            raise GraphImportError(f"there is no {node.op} of {dtype}; supported are {_kinds(self)}")
-        extra = () if self.extra is None else self.extra(node, dtype)
-        shape = broadcast([value.shape for value in inputs])
-        return (b.apply(function, inputs, shape, self.result or dtype, extra),)
+            raise GraphImportError(f"there is no {n.op} of {dtype}; supported are {_kinds(self)}")
+        extra = () if self.extra is None else self.extra(n, dtype)
+        shape = broadcast([value.shape for value in n.inputs])
+        return n.b.apply(function, n.inputs, shape, self.result or dtype, extra)
 
 
 def _kinds(operation: Elementwise) -> str:
@@ -61,19 +61,17 @@ def _kinds(operation: Elementwise) -> str:
     return ", ".join(text for kind, text in kinds.items() if getattr(operation, kind))
 
 
-def alpha(node: Node, dtype: str) -> Sequence[float]:
-    """Attribute `alpha` of LeakyRelu."""
-    given = node.optional("alpha", "f")
-    return (float(np.float32(0.2)) if given is None else given,)
+def _number(key: str, default: float) -> Extra:
+    """An attribute, in single precision as all of them are."""
+
+    def extra(n: Operation, dtype: str) -> Sequence[float]:
+        given = n.optional(key, "f")
+        return (float(np.float32(default)) if given is None else given,)
+
+    return extra
 
 
-def tolerance(node: Node, dtype: str) -> Sequence[float]:
-    """Attribute `tolerance` of ApproximateEqual."""
-    given = node.optional("tolerance", "f")
-    return (float(np.float32(1e-5)) if given is None else given,)
-
-
-def softplus_threshold(node: Node, dtype: str) -> Sequence[float]:
+def _softplus_threshold(n: Operation, dtype: str) -> Sequence[float]:
     """Threshold of Softplus, as TensorFlow's kernel has it."""
     return (math.log(np.finfo(dtype).eps) + 2,)
 
@@ -129,8 +127,8 @@ FUNCTIONS: dict[str, Elementwise] = {
     ),
     "Relu": Elementwise(1, "relu", "relu"),
     "Relu6": Elementwise(1, "relu6", "relu6"),
-    "LeakyRelu": Elementwise(1, "leaky_relu", extra=alpha),
-    "Softplus": Elementwise(1, "softplus", extra=softplus_threshold),
+    "LeakyRelu": Elementwise(1, "leaky_relu", extra=_number("alpha", 0.2)),
+    "Softplus": Elementwise(1, "softplus", extra=_softplus_threshold),
     # Truth.
     "Less": _comparison("lt"),
     "LessEqual": _comparison("le"),
@@ -138,7 +136,7 @@ FUNCTIONS: dict[str, Elementwise] = {
     "GreaterEqual": _comparison("ge"),
     "Equal": _comparison("eq", bools=True),
     "NotEqual": _comparison("ne", bools=True),
-    "ApproximateEqual": Elementwise(2, "approximate_equal", result="bool", extra=tolerance),
+    "ApproximateEqual": Elementwise(2, "approximate_equal", result="bool", extra=_number("tolerance", 1e-5)),
     "LogicalAnd": Elementwise(2, bools="logical_and"),
     "LogicalOr": Elementwise(2, bools="logical_or"),
     "LogicalNot": Elementwise(1, bools="logical_not"),

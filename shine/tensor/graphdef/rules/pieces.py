@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 
 import numpy as np
 
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
-from shine.tensor.frontend.graph_builder import MOST_FOLDED, GraphBuilder, Operand, numbers
-from shine.tensor.graphdef.node import Node, axis_of, check_count, one_number, one_of
+from shine.tensor.frontend.graph_builder import MOST_FOLDED, GraphBuilder, Operand, cut, one_hot, picked
+from shine.tensor.graphdef.node import Operation, Rule, axis_of, takes
 
 MOST_PIECES = 4096
 """Most outputs of a node: each takes an instruction."""
@@ -19,92 +20,81 @@ _MOST_PLACES = 1 << 20
 """Most places of an axis that may be written as a constant."""
 
 
-def concatenate(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Concat, whose first input is the axis, and ConcatV2, whose last one is."""
-    check_count(inputs, 2, -1)
-    axis, parts = (inputs[0], inputs[1:]) if node.op == "Concat" else (inputs[-1], inputs[:-1])
-    return b.emit("concatenate", parts, axis=axis_of(one_number(axis, "axis"), parts[0].rank))
+def _concatenate(n: Operation) -> Operand:
+    """The axis is the first input of Concat, and the last one of ConcatV2."""
+    place, parts = (0, n.inputs[1:]) if n.op == "Concat" else (-1, n.inputs[:-1])
+    return n.b.concatenate(*parts, axis=n.axis(place, parts[0].rank))
 
 
-def pack(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Pack: tensors of one shape stacked along a new axis."""
-    check_count(inputs, 1, -1)
-    axis = axis_of(node.optional("axis", "i") or 0, inputs[0].rank + 1)
-    parts = [b.reshape(each, shape=(*each.shape[:axis], 1, *each.shape[axis:])) for each in inputs]
-    return b.emit("concatenate", parts, axis=axis)
+def _pack(n: Operation) -> Operand:
+    """Tensors of one shape stacked along a new axis."""
+    axis = axis_of(n.optional("axis", "i") or 0, n[0].rank + 1)
+    parts = [n.b.reshape(each, shape=(*each.shape[:axis], 1, *each.shape[axis:])) for each in n.inputs]
+    return n.b.concatenate(*parts, axis=axis)
 
 
-def unpack(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Unpack: the slices of an axis, without it."""
-    check_count(inputs, 1)
-    operand = inputs[0]
-    axis = axis_of(node.optional("axis", "i") or 0, operand.rank)
-    if node.attribute("num", "i") != operand.shape[axis]:
-        raise GraphImportError(f"attr 'num' is {node.attribute('num', 'i')}, but axis {axis} has {operand.shape[axis]}")
+def _unpack(n: Operation) -> list[Operand]:
+    """The slices of an axis, without it."""
+    operand = n[0]
+    axis = axis_of(n.optional("axis", "i") or 0, operand.rank)
+    if n.attribute("num", "i") != operand.shape[axis]:
+        raise GraphImportError(f"attr 'num' is {n.attribute('num', 'i')}, but axis {axis} has {operand.shape[axis]}")
     shape = (*operand.shape[:axis], *operand.shape[axis + 1 :])
-    return [b.reshape(piece, shape=shape) for piece in _pieces(b, operand, axis, (1,) * operand.shape[axis])]
+    return [n.b.reshape(piece, shape=shape) for piece in _pieces(n.b, operand, axis, (1,) * operand.shape[axis])]
 
 
-def split(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Split into equal parts; the first input is the axis."""
-    check_count(inputs, 2)
-    operand, count = inputs[1], node.attribute("num_split", "i")
-    axis = axis_of(one_number(inputs[0], "axis"), operand.rank)
+def _split(n: Operation) -> list[Operand]:
+    """Equal parts; the first input is the axis."""
+    operand, count = n[1], n.attribute("num_split", "i")
+    axis = n.axis(0, operand.rank)
     if count < 1 or operand.shape[axis] % count:
         raise GraphImportError(f"axis {axis} of {list(operand.shape)} cannot be split into {count} equal parts")
-    if count > MOST_PIECES:
-        raise GraphImportError(f"it has {count} parts; at most {MOST_PIECES} are supported")
-    return _pieces(b, operand, axis, (operand.shape[axis] // count,) * count)
+    _check_pieces(count)
+    return _pieces(n.b, operand, axis, (operand.shape[axis] // count,) * count)
 
 
-def split_v(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """SplitV into parts of given sizes; one may be -1."""
-    check_count(inputs, 3)
-    operand, sizes = inputs[0], numbers(inputs[1], "sizes")
-    axis = axis_of(one_number(inputs[2], "axis"), operand.rank)
+def _split_v(n: Operation) -> list[Operand]:
+    """Parts of given sizes; one may be -1."""
+    operand, sizes = n[0], n.numbers(1, "sizes")
+    axis = n.axis(2, operand.rank)
     rest = operand.shape[axis] - sum(size for size in sizes if size != -1)
     sizes = tuple(rest if size == -1 else size for size in sizes)
     if min(sizes, default=0) < 0 or sum(sizes) != operand.shape[axis]:
         raise GraphImportError(f"axis {axis} of {list(operand.shape)} cannot be split into {list(sizes)}")
-    return _pieces(b, operand, axis, sizes)
+    return _pieces(n.b, operand, axis, sizes)
+
+
+def _check_pieces(count: int) -> None:
+    if count > MOST_PIECES:
+        raise GraphImportError(f"it has {count} parts; at most {MOST_PIECES} are supported")
 
 
 def _pieces(b: GraphBuilder, operand: Operand, axis: int, sizes: Sequence[int]) -> list[Operand]:
-    if len(sizes) > MOST_PIECES:
-        raise GraphImportError(f"it has {len(sizes)} parts; at most {MOST_PIECES} are supported")
-    result, first = [], 0
-    for size in sizes:
-        start, stop = [0] * operand.rank, list(operand.shape)
-        start[axis], stop[axis] = first, first + size
-        result.append(b.slice(operand, start=tuple(start), stop=tuple(stop)))
-        first += size
-    return result
+    _check_pieces(len(sizes))
+    ends = np.cumsum((0, *sizes)).tolist()
+    return [cut(b, operand, axis, first, last) for first, last in pairwise(ends)]
 
 
-def slice_(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Slice; a size of -1 means up to the end."""
-    check_count(inputs, 3)
-    operand, start, sizes = inputs[0], numbers(inputs[1], "begin"), numbers(inputs[2], "size")
+def _slice(n: Operation) -> Operand:
+    """A size of -1 means up to the end."""
+    operand, start, sizes = n[0], n.numbers(1, "begin"), n.numbers(2, "size")
     if not len(start) == len(sizes) == operand.rank:
         raise GraphImportError(f"begin {list(start)} and size {list(sizes)} do not fit {list(operand.shape)}")
     stop = tuple(
         length if size == -1 else first + size for first, size, length in zip(start, sizes, operand.shape, strict=True)
     )
-    return b.emit("slice", [operand], start=start, stop=stop)
+    return n.b.slice(operand, start=start, stop=stop)
 
 
-def strided_slice(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """StridedSlice: Python's indexing, with bits for the kind of each index."""
-    check_count(inputs, 4)
-    operand = inputs[0]
-    begin, end, strides = (
-        numbers(each, name) for each, name in zip(inputs[1:], ("begin", "end", "strides"), strict=True)
-    )
+def _strided_slice(n: Operation) -> Operand:
+    """Python's indexing, with bits for the kind of each index."""
+    operand = n[0]
+    begin, end, strides = (n.numbers(place, name) for place, name in enumerate(("begin", "end", "strides"), 1))
     if not len(begin) == len(end) == len(strides) or 0 in strides:
         raise GraphImportError(f"begin {list(begin)}, end {list(end)} and strides {list(strides)} do not fit")
 
     def is_set(name: str, place: int) -> bool:
-        return bool((node.optional(f"{name}_mask", "i") or 0) >> place & 1)
+        return bool((n.optional(f"{name}_mask", "i") or 0) >> place & 1)
 
     index: list[slice | int | None] = []
     ellipses = [place for place in range(len(begin)) if is_set("ellipsis", place)]
@@ -122,7 +112,7 @@ def strided_slice(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Seq
         else:
             ends = (None if is_set("begin", place) else first, None if is_set("end", place) else last)
             index.append(slice(*ends, by))
-    return (_indexed(b, operand, index),)
+    return _indexed(n.b, operand, index)
 
 
 def _indexed(b: GraphBuilder, operand: Operand, index: Sequence[slice | int | None]) -> Operand:
@@ -152,20 +142,15 @@ def _indexed(b: GraphBuilder, operand: Operand, index: Sequence[slice | int | No
         axis += 1
     result = b.slice(operand, start=tuple(start), stop=tuple(stop), step=tuple(step))
     for turned in backwards:
-        result = reversed_along(b, result, turned)
+        result = _reversed_along(b, result, turned)
     return b.reshape(result, shape=tuple(shape))
 
 
-def reversed_along(b: GraphBuilder, operand: Operand, axis: int) -> Operand:
+def _reversed_along(b: GraphBuilder, operand: Operand, axis: int) -> Operand:
     """The slices of an axis, last one first."""
     if operand.shape[axis] < 2:
         return operand
     return picked(b, operand, _places(operand.shape[axis])[::-1], axis)
-
-
-def picked(b: GraphBuilder, operand: Operand, places: AnyArray, axis: int) -> Operand:
-    """The slices of an axis at places that are known."""
-    return b.gather(operand, b.constant(places.astype(np.int64)), axis=axis)
 
 
 def _places(size: int) -> AnyArray:
@@ -175,58 +160,52 @@ def _places(size: int) -> AnyArray:
     return np.arange(size)
 
 
-def reverse(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """ReverseV2 along axes."""
-    check_count(inputs, 2)
-    result = inputs[0]
-    for axis in numbers(inputs[1], "axes"):
-        result = reversed_along(b, result, axis_of(axis, result.rank))
-    return (result,)
+def _reverse(n: Operation) -> Operand:
+    result = n[0]
+    for axis in n.numbers(1, "axes"):
+        result = _reversed_along(n.b, result, axis_of(axis, result.rank))
+    return result
 
 
-def pad(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Pad with zeros, and PadV2 with a number."""
-    check_count(inputs, 3 if node.op == "PadV2" else 2)
-    low, high = _paddings(inputs)
-    filling = inputs[2] if node.op == "PadV2" else b.like(inputs[0], 0)
-    return b.emit("pad", [inputs[0], filling], low=low, high=high)
+def _pad(n: Operation) -> Operand:
+    """With zeros, or with the number that PadV2 gives."""
+    low, high = _paddings(n)
+    return n.b.pad(n[0], n[2] if n.op == "PadV2" else n.b.like(n[0], 0), low=low, high=high)
 
 
-def mirror_pad(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """MirrorPad: with or without the elements at the border."""
-    check_count(inputs, 2)
-    reflects = one_of(node, "mode", None, ("REFLECT", "SYMMETRIC")) == "REFLECT"
-    result = inputs[0]
-    for axis, (low, high) in enumerate(zip(*_paddings(inputs), strict=True)):
+def _mirror_pad(n: Operation) -> Operand:
+    """With or without the elements at the border."""
+    reflects = n.one_of("mode", None, ("REFLECT", "SYMMETRIC")) == "REFLECT"
+    result = n[0]
+    for axis, (low, high) in enumerate(zip(*_paddings(n), strict=True)):
         if max(low, high) > result.shape[axis] - reflects:
-            raise GraphImportError(f"padding {low}, {high} is wider than axis {axis} of {list(inputs[0].shape)}")
+            raise GraphImportError(f"padding {low}, {high} is wider than axis {axis} of {list(n[0].shape)}")
         if low or high:
-            places = _places(result.shape[axis])
-            result = picked(b, result, np.pad(places, (low, high), mode="reflect" if reflects else "symmetric"), axis)
-    return (result,)
+            places = np.pad(_places(result.shape[axis]), (low, high), mode="reflect" if reflects else "symmetric")
+            result = picked(n.b, result, places, axis)
+    return result
 
 
-def _paddings(inputs: Sequence[Operand]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _paddings(n: Operation) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Elements before and after each axis."""
-    known = inputs[1].known
-    if known is None or known.shape != (inputs[0].rank, 2) or known.dtype.kind != "i":
-        raise GraphImportError(f"its paddings must be constant, two integers for each axis of {list(inputs[0].shape)}")
+    known = n[1].known
+    if known is None or known.shape != (n[0].rank, 2) or known.dtype.kind != "i":
+        raise GraphImportError(f"its paddings must be constant, two integers for each axis of {list(n[0].shape)}")
     if (known < 0).any():
         raise GraphImportError(f"its paddings {known.tolist()} must be at least 0")
     return tuple(map(int, known[:, 0])), tuple(map(int, known[:, 1]))
 
 
-def gather(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """Gather and GatherV2: slices of an axis, for each element of a batch if `batch_dims` says so."""
-    check_count(inputs, 2, 3)
-    operand, indices = inputs[:2]
-    batch = node.optional("batch_dims", "i") or 0
+def _gather(n: Operation) -> Operand:
+    """Slices of an axis, for each element of a batch if `batch_dims` says so."""
+    b, (operand, indices) = n.b, n.inputs[:2]
+    batch = n.optional("batch_dims", "i") or 0
     batch = axis_of(batch, indices.rank + 1, "attr 'batch_dims'") if batch < 0 else batch
-    axis = axis_of(one_number(inputs[2], "axis") if len(inputs) == 3 else 0, operand.rank)
+    axis = n.axis(2, operand.rank) if len(n.inputs) == 3 else axis_of(0, operand.rank)
     if not 0 <= batch <= min(axis, indices.rank) or operand.shape[:batch] != indices.shape[:batch]:
         raise GraphImportError(f"indices {list(indices.shape)} do not fit axis {axis} of {list(operand.shape)}")
     if not batch:
-        return b.emit("gather", [operand, indices], axis=axis)
+        return b.gather(operand, indices, axis=axis)
     # The batch and the axis become one axis of slices.
     between = tuple(range(batch, axis))
     order = (*range(batch), axis, *between, *range(axis + 1, operand.rank))
@@ -239,62 +218,55 @@ def gather(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[O
     found = b.reshape(found, shape=(*indices.shape, *moved.shape[batch + 1 :]))
     rank, extra = indices.rank, len(between)
     back = (*range(batch), *range(rank, rank + extra), *range(batch, rank), *range(rank + extra, found.rank))
-    return (b.transpose(found, permutation=back),)
+    return b.transpose(found, permutation=back)
 
 
-def gather_nd(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """GatherNd: the last axis of the indices has an index for each of the first axes."""
-    check_count(inputs, 2)
-    operand, indices = inputs
-    if not indices.rank or not 0 < indices.shape[-1] <= operand.rank or node.optional("batch_dims", "i"):
+def _gather_nd(n: Operation) -> Operand:
+    """The last axis of the indices has an index for each of the first axes."""
+    b, (operand, indices) = n.b, n.inputs
+    if not indices.rank or not 0 < indices.shape[-1] <= operand.rank or n.optional("batch_dims", "i"):
         raise GraphImportError(f"indices of shape {list(indices.shape)} do not fit {list(operand.shape)}")
     depth = indices.shape[-1]
     strides = [prod(operand.shape[axis + 1 : depth]) for axis in range(depth)]
     scaled = b.mul(b.cast_to(indices, "int64"), b.constant(strides, "int64"))
     places = b.reduce_sum(scaled, axes=(indices.rank - 1,))
     flat = b.reshape(operand, shape=(prod(operand.shape[:depth]), *operand.shape[depth:]))
-    return b.emit("gather", [flat, places], axis=0)
+    return b.gather(flat, places, axis=0)
 
 
-def one_hot(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
-    """OneHot: one number at the index, another elsewhere."""
-    check_count(inputs, 4)
-    indices, depth = inputs[0], one_number(inputs[1], "depth")
+def _one_hot(n: Operation) -> Operand:
+    depth, given = n.number(1, "depth"), n.optional("axis", "i")
     if not 0 <= depth <= MOST_FOLDED:
         raise GraphImportError(f"its depth must be 0 to {MOST_FOLDED}, is {depth}")
-    given = node.optional("axis", "i")
-    axis = axis_of(-1 if given is None else given, indices.rank + 1)
-    column = b.reshape(indices, shape=(*indices.shape[:axis], 1, *indices.shape[axis:]))
-    places = b.constant(np.arange(depth).reshape(-1, *(1,) * (indices.rank - axis)), indices.dtype)
-    return b.emit("select", [b.eq(column, places), inputs[2], inputs[3]])
+    axis = axis_of(-1 if given is None else given, n[0].rank + 1)
+    return one_hot(n.b, n[0], depth, axis, n[2], n[3])
 
 
-def depth_to_space(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def _depth_to_space(n: Operation) -> Operand:
     """DepthToSpace and SpaceToDepth, with the channels last."""
-    check_count(inputs, 1)
-    block = node.attribute("block_size", "i")
-    if inputs[0].rank != 4 or (node.optional("data_format", "s") or b"NHWC") != b"NHWC" or block < 1:
-        raise GraphImportError(f"only images in the format NHWC are supported, not {list(inputs[0].shape)}")
-    n, rows, columns, channels = inputs[0].shape
-    if node.op == "DepthToSpace":
-        apart = b.reshape(inputs[0], shape=(n, rows, columns, block, block, channels // block**2))
-        moved = b.transpose(apart, permutation=(0, 1, 3, 2, 4, 5))
-        return (b.reshape(moved, shape=(n, rows * block, columns * block, channels // block**2)),)
-    apart = b.reshape(inputs[0], shape=(n, rows // block, block, columns // block, block, channels))
-    moved = b.transpose(apart, permutation=(0, 1, 3, 2, 4, 5))
-    return (b.reshape(moved, shape=(n, rows // block, columns // block, channels * block**2)),)
+    block = n.attribute("block_size", "i")
+    if n[0].rank != 4 or (n.optional("data_format", "s") or b"NHWC") != b"NHWC" or block < 1:
+        raise GraphImportError(f"only images in the format NHWC are supported, not {list(n[0].shape)}")
+    images, rows, columns, channels = n[0].shape
+    if n.op == "DepthToSpace":
+        parts, whole = (rows, columns, block, block, channels // block**2), (rows * block, columns * block)
+    else:
+        parts = (rows // block, block, columns // block, block, channels)
+        whole = (rows // block, columns // block)
+    moved = n.b.transpose(n.b.reshape(n[0], shape=(images, *parts)), permutation=(0, 1, 3, 2, 4, 5))
+    last = channels // block**2 if n.op == "DepthToSpace" else channels * block**2
+    return n.b.reshape(moved, shape=(images, *whole, last))
 
 
-def between_space_and_batch(b: GraphBuilder, node: Node, inputs: Sequence[Operand]) -> Sequence[Operand]:
+def _between_space_and_batch(n: Operation) -> Operand:
     """SpaceToBatchND and BatchToSpaceND, for dilated convolutions."""
-    check_count(inputs, 3)
-    operand, block, ends = inputs[0], numbers(inputs[1], "block shape"), inputs[2].known
+    operand, block, ends = n[0], n.numbers(1, "block shape"), n[2].known
     axes = len(block)
     if ends is None or ends.shape != (axes, 2) or operand.rank < 1 + axes or min((*block, *ends.flat), default=0) < 0:
         raise GraphImportError(f"its blocks {list(block)} do not fit the shape {list(operand.shape)}")
-    low, high = ((0, *(int(n) for n in side), *(0,) * (operand.rank - 1 - axes)) for side in (ends[:, 0], ends[:, 1]))
-    move = _into_batch if node.op == "SpaceToBatchND" else _out_of_batch
-    return (move(b, operand, block, low, high),)
+    low, high = ((0, *(int(size) for size in side), *(0,) * (operand.rank - 1 - axes)) for side in ends.T)
+    move = _into_batch if n.op == "SpaceToBatchND" else _out_of_batch
+    return move(n.b, operand, block, low, high)
 
 
 def _into_batch(
@@ -305,7 +277,7 @@ def _into_batch(
         raise GraphImportError(f"blocks {list(block)} do not divide the padded shape {list(padded.shape)}")
     rest = padded.shape[1 + axes :]
     counts = [length // size for size, length in zip(block, padded.shape[1:], strict=False)]
-    pairs = [n for pair in zip(counts, block, strict=True) for n in pair]
+    pairs = [size for pair in zip(counts, block, strict=True) for size in pair]
     apart = b.reshape(padded, shape=(padded.shape[0], *pairs, *rest))
     order = (*range(2, 2 * axes + 1, 2), 0, *range(1, 2 * axes, 2), *range(2 * axes + 1, apart.rank))
     moved = b.transpose(apart, permutation=order)
@@ -326,3 +298,23 @@ def _out_of_batch(
     joined = b.reshape(moved, shape=(operand.shape[0] // blocks, *sizes, *rest))
     stop = tuple(length - after for length, after in zip(joined.shape, high, strict=True))
     return b.slice(joined, start=low, stop=stop)
+
+
+PIECES: dict[str, Rule] = {
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), takes(1, _depth_to_space)),
+    **dict.fromkeys(("SpaceToBatchND", "BatchToSpaceND"), takes(3, _between_space_and_batch)),
+    **dict.fromkeys(("Concat", "ConcatV2"), takes(2, _concatenate, -1)),
+    "Pack": takes(1, _pack, -1),
+    "Unpack": takes(1, _unpack),
+    "Split": takes(2, _split),
+    "SplitV": takes(3, _split_v),
+    "Slice": takes(3, _slice),
+    "StridedSlice": takes(4, _strided_slice),
+    "ReverseV2": takes(2, _reverse),
+    "Pad": takes(2, _pad),
+    "PadV2": takes(3, _pad),
+    "MirrorPad": takes(2, _mirror_pad),
+    **dict.fromkeys(("Gather", "GatherV2"), takes(2, _gather, 3)),
+    "GatherNd": takes(2, _gather_nd),
+    "OneHot": takes(4, _one_hot),
+}

@@ -12,7 +12,17 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
 from shine.tensor.compositions.networks import cumsum
-from shine.tensor.frontend.graph_builder import Operand, elements_along, from_the_end, numbers, repeated
+from shine.tensor.frontend.graph_builder import (
+    Operand,
+    cut,
+    elements_along,
+    from_the_end,
+    numbers,
+    one_hot,
+    picked,
+    repeated,
+    triangle,
+)
 from shine.tensor.onnx.files import array_of, dtype_name
 from shine.tensor.onnx.node import Node, checked_axes, checked_axis
 
@@ -153,18 +163,7 @@ def _split(node: Node) -> list[Operand]:
     if sum(sizes) != x.shape[axis] or min(sizes, default=0) < 0:
         raise GraphImportError(f"its parts {list(sizes)} do not make {x.shape[axis]} elements")
     ends = np.cumsum((0, *sizes)).tolist()
-    return [_cut(node, x, axis, slice(a, b, 1)) for a, b in pairwise(ends)]
-
-
-def _cut(node: Node, x: Operand, axis: int, place: slice) -> Operand:
-    """Some elements of an axis, in either direction."""
-    start, stop, step = place.indices(x.shape[axis])
-    if step < 0:
-        return node.b.gather(x, node.b.constant(np.arange(start, stop, step)), axis=axis)
-    starts, stops, steps = [0] * x.rank, list(x.shape), [1] * x.rank
-    starts[axis], stops[axis], steps[axis] = start, max(stop, start), step
-    found = node.b.slice(x, start=tuple(starts), stop=tuple(stops), step=tuple(steps))
-    return found
+    return [cut(node.b, x, axis, a, b) for a, b in pairwise(ends)]
 
 
 def _slice(node: Node) -> Operand:
@@ -175,16 +174,18 @@ def _slice(node: Node) -> Operand:
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise GraphImportError("its starts, ends, axes and steps differ in length, or a step is 0")
     checked_axes(axes, x.rank)
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+    for start, end, given, step in zip(starts, ends, axes, steps, strict=True):
+        axis = checked_axis(given, x.rank)
         size = x.shape[axis]
         if step < 0:
             # Counted from the end, -1 is the last element; an end before the first is below -size.
             first = min(max(start if start >= 0 else start + size, 0), size - 1)
             last = max(end if end >= 0 else end + size, -1)
-            place = np.arange(first, last, step) if first >= 0 else np.arange(0)
-            x = node.b.gather(x, node.b.constant(place.astype(np.int64)), axis=checked_axis(axis, x.rank))
+            places = np.arange(first, last, step) if first >= 0 else np.arange(0)
+            x = picked(node.b, x, places, axis)
         else:
-            x = _cut(node, x, checked_axis(axis, x.rank), slice(start, end, step))
+            first, last, _ = slice(start, end, step).indices(size)
+            x = cut(node.b, x, axis, first, max(last, first), step)
     return x
 
 
@@ -203,7 +204,8 @@ def _pad(node: Node) -> Operand:
         if size + low[axis] + high[axis] < 0:
             raise GraphImportError(f"its pads cut off more than the {size} elements of axis {axis}")
         start, stop = max(-low[axis], 0), size - max(-high[axis], 0)
-        x = _cut(node, x, axis, slice(min(start, size), max(stop, 0), 1)) if start or stop < size else x
+        first = min(start, size)
+        x = cut(node.b, x, axis, first, max(stop, first)) if start or stop < size else x
         # Where more is cut off than there is, the rest is taken from the padding of the other end.
         low[axis], high[axis] = max(low[axis], 0) + min(stop, 0), max(high[axis], 0) - max(start - size, 0)
     filling = node.optional(2) or node.b.like(x, node.get("value", 0.0))
@@ -213,16 +215,14 @@ def _pad(node: Node) -> Operand:
 
 def _padded_by_itself(node: Node, x: Operand, mode: str, low: list[int], high: list[int]) -> Operand:
     """Padding with elements of the input: of the edge, mirrored, or from the other side."""
-    names = {"edge": "edge", "reflect": "reflect", "wrap": "wrap"}
-    if mode not in names:
+    if mode not in ("edge", "reflect", "wrap"):
         raise GraphImportError(f"its attribute mode = {mode!r} is not one of constant, edge, reflect, wrap")
     for axis, (before, after) in enumerate(zip(low, high, strict=True)):
         if before < 0 or after < 0 or ((before or after) and not x.shape[axis]):
             raise GraphImportError(f"its pads {low} and {high} are negative, or an axis is empty")
         if before or after:
-            kind: Any = names[mode]
-            places = np.pad(np.arange(x.shape[axis]), (before, after), kind)
-            x = node.b.gather(x, node.b.constant(places), axis=axis)
+            kind: Any = mode
+            x = picked(node.b, x, np.pad(np.arange(x.shape[axis]), (before, after), kind), axis)
     return x
 
 
@@ -250,9 +250,7 @@ def _triangle(node: Node) -> Operand:
     k = 0 if node.optional(1) is None else int(_known(node, 1, "k").reshape(-1)[0])
     if x.rank < 2:
         raise GraphImportError("its input needs two axes")
-    ones = np.ones(x.shape[-2:], bool)
-    mask = np.triu(ones, k) if node.get("upper", 1) else np.tril(ones, k)
-    return node.b.select(node.b.constant(mask), x, node.b.like(x, 0))
+    return triangle(node.b, x, k, bool(node.get("upper", 1)))
 
 
 def _one_hot(node: Node) -> Operand:
@@ -262,11 +260,8 @@ def _one_hot(node: Node) -> Operand:
     values = node.input(2)
     if depth < 0 or depth > MOST_MADE or values.shape != (2,):
         raise GraphImportError(f"its depth is {depth}, and its values have the shape {list(values.shape)}")
-    places = from_the_end(b, indices, depth)
-    places = b.reshape(places, shape=(*indices.shape[:axis], 1, *indices.shape[axis:]))
-    along = np.arange(depth).reshape([-1 if i == axis else 1 for i in range(indices.rank + 1)])
-    off, on = (b.reshape(b.slice(values, start=(i,), stop=(i + 1,)), shape=()) for i in (0, 1))
-    return b.select(b.eq(places, b.constant(along)), on, off)
+    off, on = (b.reshape(cut(b, values, 0, i, i + 1), shape=()) for i in (0, 1))
+    return one_hot(b, from_the_end(b, indices, depth), depth, axis, on, off)
 
 
 def _depth_to_space(node: Node) -> Operand:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from shine.tensor.compositions import networks as compositions
 from shine.tensor.compositions import normalization
 from shine.tensor.form.module import Value
 from shine.tensor.form.types import FLOATS
-from shine.tensor.frontend.graph_builder import Operand, numbers
+from shine.tensor.frontend.graph_builder import Operand, cut, numbers, picked
 from shine.tensor.onnx.node import Node, checked_axes, checked_axis
 
 Rule = Callable[[Node], "Operand | Sequence[Operand]"]
@@ -92,7 +93,7 @@ def _arg(operation: str) -> Rule:
         b, x = node.b, node.input(0)
         axis = node.axis("axis", 0, x.rank)
         if node.get("select_last_index", 0):
-            turned = b.gather(x, b.constant(np.arange(x.shape[axis])[::-1]), axis=axis)
+            turned = picked(b, x, np.arange(x.shape[axis])[::-1], axis)
             found = b.emit(operation, [turned], axis=axis)[0]
             found = b.sub(b.constant(x.shape[axis] - 1, "int64"), found)
         else:
@@ -111,8 +112,7 @@ def _top_k(node: Node) -> list[Operand]:
     if len(count) != 1 or not 0 <= count[0] <= x.shape[axis]:
         raise GraphImportError(f"its k = {list(count)} is not one number from 0 to {x.shape[axis]}")
     found = b.emit("sort", [x], axis=axis, descending=bool(node.get("largest", 1)))
-    stop = [*x.shape[:axis], count[0], *x.shape[axis + 1 :]]
-    return [b.slice(part, start=(0,) * x.rank, stop=tuple(stop)) for part in found]
+    return [cut(b, part, axis, 0, count[0]) for part in found]
 
 
 def _soft(composition: Callable[..., Value]) -> Rule:
@@ -187,12 +187,7 @@ def _lrn(node: Node) -> Operand:
     low, high = [0] * x.rank, [0] * x.rank
     low[1], high[1] = before, size - 1 - before
     wide = b.pad(b.mul(x, x), b.like(x, 0), low=tuple(low), high=tuple(high))
-    total = None
-    for shift in range(size):
-        start, stop = [0] * x.rank, list(wide.shape)
-        start[1], stop[1] = shift, shift + channels
-        part = b.slice(wide, start=tuple(start), stop=tuple(stop))
-        total = part if total is None else b.add(total, part)
+    total = reduce(b.add, (cut(b, wide, 1, shift, shift + channels) for shift in range(size)))
     scaled = b.mul(total, b.like(x, node.get("alpha", 1e-4) / size))
     base = b.add(scaled, b.like(x, node.get("bias", 1.0)))
     return b.div(x, b.pow(base, b.like(x, node.get("beta", 0.75))))

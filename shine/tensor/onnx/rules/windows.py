@@ -11,7 +11,7 @@ from shine.base.typing import AnyArray
 from shine.tensor.compositions.contraction import einsum
 from shine.tensor.compositions.normalization import mean
 from shine.tensor.compositions.pooling import Windows, avg_pool, max_pool, resize_linear, resize_nearest
-from shine.tensor.frontend.channels import Convolution, convolution, transposed_convolution
+from shine.tensor.frontend.channels import Convolution, convolution, halves, same_padding, transposed_convolution
 from shine.tensor.frontend.graph_builder import Operand, numbers
 from shine.tensor.onnx.node import Node, checked_axes
 
@@ -193,11 +193,7 @@ def padding(
         return (0,) * space, (0,) * space
     if auto not in ("SAME_UPPER", "SAME_LOWER"):
         raise GraphImportError(f"its attribute auto_pad = {auto!r} is not one of NOTSET, SAME_UPPER, SAME_LOWER, VALID")
-    totals = [
-        max((-(-size // stride) - 1) * stride + (wide - 1) * by + 1 - size, 0)
-        for size, wide, stride, by in zip(sizes, window, strides, dilation, strict=True)
-    ]
-    less, more = tuple(total // 2 for total in totals), tuple(total - total // 2 for total in totals)
+    less, more = same_padding(sizes, window, strides, dilation)
     return (less, more) if auto == "SAME_UPPER" else (more, less)
 
 
@@ -252,8 +248,7 @@ def _cut_away(
     else:
         pads = (0,) * (2 * space) if auto == "VALID" else list_of(node, "pads", 2 * space, 0)
         return pads[:space], pads[space:], (0,) * space
-    totals = [max(have - want, 0) for have, want in zip(full, wanted, strict=True)]
-    less, more = tuple(total // 2 for total in totals), tuple(total - total // 2 for total in totals)
+    less, more = halves([max(have - want, 0) for have, want in zip(full, wanted, strict=True)])
     short = tuple(max(want - have, 0) for have, want in zip(full, wanted, strict=True))
     return (less, more, short) if auto == "SAME_UPPER" else (more, less, short)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +15,6 @@ from unit.formats.write.native import differences, module_of
 import shine
 from shine.formats.write.jax import jax_function, jax_source
 from shine.formats.write.torch import torch_function, torch_source
-from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 from shine.lang.vocabulary import primitive_table
 
@@ -167,24 +164,3 @@ def test_any_name_becomes_one_that_python_has(library, name):
     functions = module_of(library.source(tree, name))
     function = [value for key, value in functions.items() if key.startswith((name or "f")[:1]) or key == "f1x"][-1]
     assert function(library.array(np.full((3, 5), 2.0))).tolist() == [8.0] * 3
-
-
-def test_a_function_without_a_meaning_is_named(library):
-    with pytest.raises(shine.ExportError, match=f"'cbrt' cannot be exported to {library.form}"):
-        library.function(Tree(("a",), shine.parse("cbrt(a)").result))
-
-
-def test_without_the_library_the_error_says_what_to_install(library):
-    package, form = library.package, library.form
-    code = f"""
-import sys
-sys.modules["{package}"] = None
-import shine
-from shine.formats.write.{package} import {package}_function
-try:
-    {package}_function(shine.parse("a + b"))
-except shine.ShineError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == f"the export to {form} needs {package}; install it with: pip install 'shine-gp[{package}]'\n"

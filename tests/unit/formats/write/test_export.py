@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import subprocess
+import sys
+
 import pytest
 from helpers.exports import CANNOT_WRITE, LIBRARIES, TEXTS
 from helpers.formulas import FEATURES
@@ -13,6 +17,7 @@ from shine.formats.write import EXPORTS, export
 from shine.formats.write.json import from_json
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import BASIC
+from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 
 
@@ -53,6 +58,43 @@ def test_every_form_is_written(form):
     if form in LIBRARIES:
         pytest.importorskip(LIBRARIES[form])
     assert isinstance(export(parse("a*sin(b) + 1"), form), bytes if form == "onnx" else str)
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_a_function_without_a_definition_is_refused(form):
+    if form in LIBRARIES:
+        pytest.importorskip(LIBRARIES[form])
+    unknown = Tree(("x",), ast.Call(ast.Name("gamma", ast.Load()), [ast.Name("x", ast.Load())], []))
+    names = {"pandas": "python", "torch": "torch"}
+    with pytest.raises(ExportError, match=f"(?i)'gamma' cannot be exported to {names.get(form, form)}: it has no def"):
+        export(unknown, form)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("package", "function", "told", "extra"),
+    [
+        ("sympy", "sympy.sympy_expression", "this needs SymPy", "sympy"),
+        ("torch", "torch.torch_function", "the export to torch needs torch", "torch"),
+        ("jax", "jax.jax_function", "the export to JAX needs jax", "jax"),
+        ("onnx", "onnx.onnx_model", "the export to ONNX needs onnx", "onnx"),
+        ("google.protobuf", "graphdef.graphdef", "a GraphDef needs protobuf", "tensor"),
+    ],
+)
+def test_without_the_library_the_error_says_what_to_install(package, function, told, extra):
+    module, name = function.split(".")
+    code = f"""
+import sys
+sys.modules["{package}"] = None
+import shine
+from shine.formats.write.{module} import {name}
+try:
+    {name}(shine.parse("a + b"))
+except shine.ShineError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{told}; install it with: pip install 'shine-gp[{extra}]'\n"
 
 
 def test_an_unknown_form_is_refused_and_the_known_ones_are_listed():

@@ -7,8 +7,6 @@ repository, and the tests check that Shine still writes the same.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -180,19 +178,3 @@ def test_a_formula_that_it_cannot_write_is_an_error():
         graphdef(shine.parse("a + 2.5"), dtype="int64")
     with pytest.raises(ValueError, match="use one of float64, float32, int32, int64"):
         graphdef(shine.parse("a"), dtype="bool")
-
-
-@pytest.mark.slow
-def test_without_protobuf_the_error_says_what_to_install():
-    code = """
-import sys
-sys.modules["google.protobuf"] = None
-import shine
-from shine.formats.write.graphdef import graphdef
-try:
-    graphdef(shine.parse("a + b"))
-except shine.ShineError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == ("a GraphDef needs protobuf; install it with: pip install 'shine-gp[tensor]'\n")

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.formats.write.oracles import EXACT, Reader, Undefined, close, exact, mp, tokens
 
-from shine.base.errors import ExportError
 from shine.formats.write.latex import latex
 from shine.formats.write.latex.names import latex_heading, latex_name, latex_names
 from shine.lang.forms.library import STANDARD
@@ -272,12 +271,6 @@ def test_braces_match_in_formulas_of_ten_thousand_levels():
         node = application(("sin", "neg", "sqrt")[number % 3], [node])
     text = latex(Tree(("x",), node))
     assert text.count("{") == text.count("}") and text.count(r"\left(") == text.count(r"\right)") > 3000
-
-
-def test_a_primitive_without_a_definition_is_refused():
-    tree = Tree(("x",), ast.Call(ast.Name("gamma", ast.Load()), [ast.Name("x", ast.Load())], []))
-    with pytest.raises(ExportError, match="primitive 'gamma' cannot be exported to LaTeX"):
-        latex(tree)
 
 
 @pytest.mark.parametrize(

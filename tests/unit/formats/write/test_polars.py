@@ -15,7 +15,6 @@ from strategies import PARAMETERS, trees
 from unit.formats.write.oracles import expected_where
 from unit.formats.write.test_sql import STRUCTURAL
 
-from shine.base.errors import ExportError
 from shine.formats.write.polars import polars_source
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
@@ -120,6 +119,3 @@ def test_names_of_python_and_of_the_module_are_free_for_columns():
 def test_what_polars_cannot_have_is_refused():
     with pytest.raises(ValueError, match="'1st' is not a name for a Python variable"):
         polars_source(parse("a"), "1st")
-    unknown = Tree(("x",), ast.Call(ast.Name("gamma", ast.Load()), [ast.Name("x", ast.Load())], []))
-    with pytest.raises(ExportError, match="primitive 'gamma' cannot be exported to Polars"):
-        polars_source(unknown)

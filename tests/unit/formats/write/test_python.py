@@ -247,9 +247,3 @@ def test_the_module_needs_numpy_only():
 def test_an_invalid_name_is_refused():
     with pytest.raises(ValueError, match="is not a name for a Python function"):
         python_source(parse("x"), "my model")
-
-
-def test_a_function_without_a_definition_is_refused():
-    tree = Tree(("x",), ast.Call(ast.Name("gamma", ast.Load()), [ast.Name("x", ast.Load())], []))
-    with pytest.raises(ExportError, match="primitive 'gamma' cannot be exported to Python"):
-        python_source(tree)

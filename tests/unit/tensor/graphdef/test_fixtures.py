@@ -17,8 +17,9 @@ from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.printing import text_of
 from shine.tensor.form.reading import module_of
 from shine.tensor.graphdef import load_module
+from shine.tensor.graphdef.rules import OPERATIONS
 from shine.tensor.graphdef.rules.language import FUNCTIONS as LANGUAGE
-from shine.tensor.graphdef.table import OPERATIONS, VARIABLES
+from shine.tensor.graphdef.rules.variables import VARIABLES
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 

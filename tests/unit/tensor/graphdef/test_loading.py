@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.damaged_modules import ModuleCorpus, judged
+from helpers.graph_texts import node
 
 from shine.base.errors import GraphImportError
 from shine.tensor.form.interpreter import interpret
@@ -15,17 +16,6 @@ from shine.tensor.graphdef import load_module
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "tensor_graphs"
-TYPES = {"float32": "DT_FLOAT", "int32": "DT_INT32", "bool": "DT_BOOL"}
-
-
-def node(name: str, op: str, *inputs: str, **attributes: str) -> str:
-    """A node as text; attributes are AttrValues as text, or types."""
-    reads = "".join(f'input: "{each}" ' for each in inputs)
-    values = "".join(
-        f'attr {{ key: "{key}" value {{ {f"type: {TYPES[value]}" if value in TYPES else value} }} }} '
-        for key, value in attributes.items()
-    )
-    return f'node {{ name: "{name}" op: "{op}" {reads}{values}}}\n'
 
 
 def placeholder(name: str, *shape: int, dtype: str = "float32") -> str:

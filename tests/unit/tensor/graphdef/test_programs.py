@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from helpers.graph_texts import TYPES, node
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,18 +17,6 @@ from shine.tensor.frontend.definitions import FUNCTIONS
 from shine.tensor.graphdef import load_graph
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
-
-TYPES = {"float32": "DT_FLOAT", "float64": "DT_DOUBLE", "int32": "DT_INT32", "int64": "DT_INT64", "bool": "DT_BOOL"}
-
-
-def node(name: str, op: str, *inputs: str, **attributes: str) -> str:
-    """A node as text; attributes are AttrValues as text, or types."""
-    reads = "".join(f'input: "{each}" ' for each in inputs)
-    values = "".join(
-        f'attr {{ key: "{key}" value {{ {f"type: {TYPES[value]}" if value in TYPES else value} }} }} '
-        for key, value in attributes.items()
-    )
-    return f'node {{ name: "{name}" op: "{op}" {reads}{values}}}\n'
 
 
 def placeholder(name: str, dtype: str = "float32", shape: str = "unknown_rank: true") -> str:
