@@ -288,6 +288,76 @@ def count_oddities(n: int, width: int, codes: Codes, lengths: Indices, arities: 
         found[3 * i + 2] = inside
 
 
+@_native(writes=1)
+def find_extremes(n: int, width: int, codes: Codes, lengths: Indices, values: Floats, limits: Floats,
+                  found: Mask) -> None:  # fmt: skip
+    """Write whether a finite constant is smaller than the first limit, and not 0, or larger than the second."""
+    for i in range(n):
+        found[i] = 0
+        for at in range(i * width, i * width + lengths[i]):
+            size = 0.0 - values[at] if values[at] < 0.0 else values[at]
+            if codes[at] == 0 and size > 0.0 and size < 1e999 and (size < limits[0] or size > limits[1]):
+                found[i] = 1
+
+
+@_native(writes=1)
+def weigh_forms(n: int, forms: int, slopes: Floats, intercepts: Floats, sums: Floats, coefficients: Mask, costs: Floats,
+                found: Indices) -> None:  # fmt: skip
+    """Write the rounded complexities of individuals with several lines each.
+
+    `costs` are those of a slope, of a positive intercept and of another one, and what is added before rounding down; an
+    individual with a coefficient pays for no slope.
+    """
+    for i in range(n):
+        for at in range(forms):
+            slope, intercept = slopes[at * n + i], intercepts[at * n + i]
+            factor = costs[0] if min(slope != 1.0, coefficients[i] == 0) else 0.0
+            summand = (costs[1] if intercept > 0.0 else costs[2]) if intercept != 0.0 else 0.0
+            found[at * n + i] = max(int(sums[i] + (factor + summand) + costs[3]), 1)
+
+
+@_native(writes=2)
+def find_largest(n: int, m: int, most: int, losses: Floats, complexities: Indices, wanted: Indices, largest: Floats,
+                 found: Floats) -> None:  # fmt: skip
+    """Write the largest loss, which is not negative, of each complexity up to `most`; and of m wanted ones, or inf."""
+    for at in range(most + 1):
+        largest[at] = 0.0 - 1.0
+    for i in range(n):
+        if losses[i] > largest[complexities[i]]:
+            largest[complexities[i]] = losses[i]
+    for i in range(m):
+        found[i] = 1e999
+        if wanted[i] <= most and largest[wanted[i]] >= 0.0:
+            found[i] = largest[wanted[i]]
+
+
+@_native(writes=4)
+def order_survivors(n: int, most: int, keys: Indices, complexities: Indices, ranked: Indices, counts: Indices,
+                    places: Indices, begins: Indices, found: Indices) -> None:  # fmt: skip
+    """Write ranked individuals by their rank within their complexity, then those with repeated or infinite keys.
+
+    `counts` has room for complexities up to `most`, `begins` for n + 2 ranks. Keys are the high 44 bits of losses.
+    """
+    for at in range(most + 1):
+        counts[at] = 0
+    for at in range(n + 2):
+        begins[at] = 0
+    last = 0 - 1
+    for i in range(n):
+        key, own = keys[ranked[i]], complexities[ranked[i]]
+        places[i] = n
+        if key != last and key < 0x7FF00000000:
+            places[i] = counts[own]
+            counts[own] += 1
+        begins[places[i] + 1] += 1
+        last = key
+    for at in range(n + 1):
+        begins[at + 1] += begins[at]
+    for i in range(n):
+        found[begins[places[i]]] = ranked[i]
+        begins[places[i]] += 1
+
+
 @_native(writes=2)
 def choose_scales(n: int, width: int, states: Floats, limits: Floats, moments: Floats, scales: Floats) -> None:
     """Write three rows of moments, and the factors that `shine.evaluate.scores.Products.of` describes."""

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Codes, Floats, Hashes, Indices, Mask
-from shine.compiler.tapes import Subtrees, compare_rows, constant_counts
+from shine.compiler.tapes import Subtrees, compare_rows, constant_counts, find_extremes
 from shine.evaluate.confirmation import Confirmation
 from shine.evaluate.protocols import ConstantFitter, FirstLines, PopulationEvaluator
 from shine.evaluate.scores import Scores
@@ -26,9 +26,10 @@ ORDINARY = 2.0**64
 
 def without_common_factors(population: Population) -> Population:
     """The individuals with factors beyond `ORDINARY` divided by powers of two; the same object if there is none."""
-    sizes = np.abs(population.values)
-    extreme = (sizes > ORDINARY) | ((sizes < 1 / ORDINARY) & (sizes > 0))
-    rows = np.flatnonzero((extreme & population.constants & np.isfinite(sizes)).any(axis=1))
+    extreme = np.empty(len(population), np.bool_)
+    tapes = population.codes, population.sizes, population.values
+    find_extremes(len(population), population.width, *tapes, np.array([1 / ORDINARY, ORDINARY]), extreme)
+    rows = np.flatnonzero(extreme)
     if not len(rows):
         return population
     some, values = population.take(rows), population.values.copy()
