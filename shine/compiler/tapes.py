@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.base.typing import Codes, Floats, Hashes, Indices, Mask
+from shine.lang.growth import LOOPS
 from shine.lang.population import Population
 
 Integers = NDArray[np.int32]
@@ -443,6 +444,10 @@ def insert_keys(n: int, slots: int, first: int, keys: Hashes, table: Integers) -
         while table[slot] != 0:
             slot = (slot + 1) & (slots - 1)
         table[slot] = first + i
+
+
+GROWTH = tuple(_native(writes)(loop) for loop, writes in zip(LOOPS, (2, 5, 6, 5), strict=True))
+"""The loops of `shine.lang.growth` as native code."""
 
 
 @dataclass(frozen=True, eq=False)
