@@ -13,11 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shine.base.typing import Codes, Indices, Mask
+from shine.base.typing import Codes, Indices
 from shine.compiler.arrays import exp
-from shine.compiler.tapes import Subtrees, constant_counts, pick_cells, pick_subtrees, splice_tapes
+from shine.compiler.tapes import list_constants, list_shallow, pick_hoists, pick_points, pick_subtrees, splice_tapes
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
@@ -46,11 +45,10 @@ def splice(
     return Population(codes, values, sizes, receivers.primitives)
 
 
-def choose(mask: Mask, rng: np.random.Generator) -> Indices:
-    """One position of each row, drawn uniformly from those where the mask holds; every row must have one."""
-    found = np.empty(len(mask), np.int64)
-    pick_cells(len(mask), mask.shape[1], mask, rng.random(len(mask)), found)
-    return found
+def choose(places: Indices, counts: Indices, rng: np.random.Generator) -> Indices:
+    """One of the first few entries of each row, drawn uniformly; each row must have one."""
+    drawn: Indices = places[np.arange(len(places)), (rng.random(len(places)) * counts).astype(np.int64)]
+    return drawn
 
 
 def choose_subtrees(
@@ -104,14 +102,11 @@ def subtree_mutation(parents: Population, max_depth: int, terminals: Terminals, 
 
 def hoist_mutation(parents: Population, rng: np.random.Generator) -> Population:
     """Parents with one subtree replaced by a smaller one inside it (Kinnear 1993); single nodes do not change."""
-    sizes = Subtrees.of(parents).sizes
-    single = parents.sizes == 1
-    removed = choose((sizes > 1) | (single[:, None] & (sizes > 0)), rng)
-    positions = np.arange(parents.width)
-    begin = removed + 1 - _at(sizes, removed)
-    within = (positions >= begin[:, None]) & (positions < removed[:, None] + single[:, None])
-    kept = choose(within, rng)
-    return splice(parents, removed, _at(sizes, removed), parents, kept, _at(sizes, kept))
+    n, arities = len(parents), parents.primitives.arities
+    ends, removed, kept, inserted = np.empty((4, n), np.int64)
+    given = parents.codes, parents.sizes, arities, rng.random(n), rng.random(n), np.empty(parents.width, np.int64)
+    pick_hoists(n, parents.width, *given, ends, removed, kept, inserted)
+    return splice(parents, ends, removed, parents, kept, inserted)
 
 
 def point_mutation(parents: Population, terminals: Terminals, rng: np.random.Generator) -> Population:
@@ -119,18 +114,17 @@ def point_mutation(parents: Population, terminals: Terminals, rng: np.random.Gen
 
     A function does not change if no other has its arity.
     """
-    n, width = parents.codes.shape
-    inside = np.arange(width) < parents.sizes[:, None]
-    replaced = inside & (rng.random((n, width)) < 1 / parents.sizes[:, None])
-    replaced[np.arange(n), (rng.random(n) * parents.sizes).astype(np.int64)] = True
-    rows, positions = np.nonzero(replaced)
-    old = parents.codes[rows, positions]
+    n, width = len(parents), parents.width
+    cells, count = np.empty(n * width, np.int64), np.empty(1, np.int64)
+    pick_points(n, width, parents.sizes, rng.random((n, width)), rng.random(n), cells, count)
+    cells = cells[: count[0]]
+    old = parents.codes.ravel()[cells]
     new = _others(old, parents.primitives, rng)
     new_values = np.zeros(len(new))
     leaf = old < parents.primitives.first_function
     new[leaf], new_values[leaf] = terminals.draw(int(np.count_nonzero(leaf)), parents.primitives, rng)
     codes, values = parents.codes.copy(), parents.values.copy()
-    codes[rows, positions], values[rows, positions] = new, new_values
+    codes.ravel()[cells], values.ravel()[cells] = new, new_values
     return Population(codes, values, parents.sizes.copy(), parents.primitives)
 
 
@@ -139,8 +133,10 @@ def constant_mutation(parents: Population, rng: np.random.Generator) -> Populati
 
     A parent without constants does not change.
     """
-    rows = np.flatnonzero(constant_counts(parents))
-    positions = choose(parents.take(rows).constants, rng)
+    places, counts = np.empty(parents.codes.shape, np.int64), np.empty(len(parents), np.int64)
+    list_constants(len(parents), parents.width, parents.codes, parents.sizes, places, counts)
+    rows = np.flatnonzero(counts)
+    positions = choose(places[rows], counts[rows], rng)
     old = parents.values[rows, positions]
     # Relative steps of all orders of magnitude from 0.001 to 1: large ones find a constant, small ones refine it.
     scale = exp(-3 * math.log(10) * rng.random(len(rows)))
@@ -159,10 +155,12 @@ def coefficient_mutation(
     With linear scaling, which fits the coefficients of the root, the root is not chosen. Parents without room do not
     change; no parent does if the primitives neither multiply nor add.
     """
-    width, neutral, subtrees = population.width, neutral_elements(population.primitives), Subtrees.of(population)
-    choosable = np.arange(width) < (population.sizes - (not at_root))[:, None]
-    allowed = choosable & (subtrees.depths < max_depth - subtrees.levels)
-    rows = np.flatnonzero(allowed.any(axis=1) & (population.sizes + 2 <= width))
+    n, width, neutral = len(population), population.width, neutral_elements(population.primitives)
+    places, counts = np.empty((n, width), np.int64), np.empty(n, np.int64)
+    tapes = population.codes, population.sizes, population.primitives.arities
+    sizes, depths, levels = np.empty((3, width), np.int64)
+    list_shallow(n, width, max_depth, int(not at_root), *tapes, sizes, depths, levels, places, counts)
+    rows = np.flatnonzero((counts > 0) & (population.sizes + 2 <= width))
     if not neutral or not len(rows):
         return population
     # The constant and the function are inserted after the subtree.
@@ -171,7 +169,7 @@ def coefficient_mutation(
     codes[:, 0], values[:, 0], codes[:, 1] = CONSTANT, drawn[:, 1], drawn[:, 0]
     sizes = np.full(len(rows), 2)
     inserted = Population(codes, values, sizes, population.primitives)
-    nothing = population.take(rows), choose(allowed[rows], rng), np.zeros(len(rows), np.int64)
+    nothing = population.take(rows), choose(places[rows], counts[rows], rng), np.zeros(len(rows), np.int64)
     changed = splice(*nothing, inserted, sizes - 1, sizes)
     codes, values, sizes = population.codes.copy(), population.values.copy(), population.sizes.copy()
     codes[rows], values[rows], sizes[rows] = changed.codes, changed.values, changed.sizes
@@ -194,11 +192,6 @@ def _others(codes: Codes, primitives: PrimitiveSet, rng: np.random.Generator) ->
     step = 1 + (rng.random(len(codes)) * (count - 1)).astype(np.int64)
     others: Codes = by_arity[first + (rank + step) % count].astype(np.int16)
     return others
-
-
-def _at(cells: NDArray[np.int32], positions: Indices) -> Indices:
-    """The cell of each row at one position."""
-    return cells[np.arange(len(cells)), positions].astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
