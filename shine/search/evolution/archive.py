@@ -20,7 +20,7 @@ from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.search.description import DescriptionLength, oddities
-from shine.search.evolution.complexity import SLACK, code_weights, line_costs, weighed
+from shine.search.evolution.complexity import SLACK, code_weights, complexities, line_costs, weighed
 from shine.search.evolution.memory import symbols
 
 KEPT = 3
@@ -175,6 +175,14 @@ class Archive:
         known[there], known[rows] = np.inf, criteria[best]
         changed.__dict__["criteria"] = known
         return changed
+
+    def entrance(self, population: Population) -> Floats:
+        """Loss from which on an individual enters the archive with no line, shape (n_individuals,)."""
+        slope, *intercepts = line_costs(self.weights)
+        worst, most = self.criteria[-self.levels :], int(np.ceil(slope + max(intercepts)))
+        padded = np.append(worst, np.full(most, -np.inf))
+        highest: Floats = np.lib.stride_tricks.sliding_window_view(padded, most + 1).max(axis=1)
+        return highest[complexities(population, self.weights) - 1]
 
     def merged(self, other: Archive) -> Archive:
         """The archive after all that another one holds; of equal losses the own formula stays."""
