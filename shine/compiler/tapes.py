@@ -358,12 +358,14 @@ def count_oddities(n: int, width: int, codes: Codes, lengths: Indices, arities: 
 def find_extremes(n: int, width: int, codes: Codes, lengths: Indices, values: Floats, limits: Floats,
                   found: Mask) -> None:  # fmt: skip
     """Write whether a finite constant is smaller than the first limit, and not 0, or larger than the second."""
+    low, high = limits[0], limits[1]
     for i in range(n):
-        found[i] = 0
+        count = 0
         for at in range(i * width, i * width + lengths[i]):
             size = 0.0 - values[at] if values[at] < 0.0 else values[at]
-            if codes[at] == 0 and size > 0.0 and size < 1e999 and (size < limits[0] or size > limits[1]):
-                found[i] = 1
+            beyond = max(min(size < low, size > 0.0), min(size > high, size < 1e999))
+            count += min(beyond, codes[at] == 0)
+        found[i] = count > 0
 
 
 @_native(writes=1)

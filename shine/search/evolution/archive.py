@@ -106,7 +106,7 @@ class Archive:
     def solved(self, enough: float, description: DescriptionLength | None) -> bool:
         """Whether a formula reaches a loss, and not by chance because there are hardly more rows than constants."""
         reached = self.best_losses <= enough
-        if description is not None:
+        if description is not None and reached.any():
             reached &= description.convinces(self._complexities, self.constants)
         return bool(reached.any())
 

@@ -256,7 +256,8 @@ class Scorer:
             before = self._evaluator.score(new)
             individuals, after, better = self._fitted(new, before, limits)
         else:
-            individuals, better = self._with_constants(new, self._first.score(new), limits)
+            fitted, better = self._with_constants(new, self._first.score(new), limits)
+            individuals = _with_values(new, better, fitted.values)
             after = self._evaluator.score(individuals, useless)
             before = after.without(np.isin(np.arange(len(new)), better))
         # Constants are fitted for the whole line; a simpler form may be better with those before the fit.
@@ -292,20 +293,25 @@ class Scorer:
         fitted, changed = self._with_constants(individuals, scores, limits)
         if not len(changed):
             return individuals, scores, changed
-        found = self._evaluator.score(fitted.take(changed))
-        better = found.losses < scores.losses[changed]
+        found = self._evaluator.score(fitted)
+        better = np.flatnonzero(found.losses < scores.losses[changed])
         at = changed[better]
-        values = individuals.values.copy()
-        values[at] = fitted.values[at]
-        return replace(individuals, values=values), scores.replaced(at, found.take(better)), at
+        return _with_values(individuals, at, fitted.values[better]), scores.replaced(at, found.take(better)), at
 
     def _with_constants(self, individuals: Population, scores: Scores, limits: Floats) -> tuple[Population, Indices]:
-        """Individuals with fitted constants, and which have others than before."""
+        """The individuals whose constants a fit changes, with the new ones, and which they are."""
         assert self._fitter is not None
-        fitted = self._without_factors(self._fitter(individuals, scores, limits))
-        differ = np.empty(len(fitted), np.bool_)
+        fitted, differ = self._fitter(individuals, scores, limits), np.empty(len(individuals), np.bool_)
         compare_rows(len(fitted), fitted.width, fitted.values, individuals.values, differ)
-        return fitted, np.flatnonzero(differ)
+        changed = np.flatnonzero(differ)
+        return self._without_factors(fitted.take(changed)), changed
+
+
+def _with_values(population: Population, rows: Indices, values: Floats) -> Population:
+    """The individuals, some of them with other constants."""
+    every = population.values.copy()
+    every[rows] = values
+    return replace(population, values=every)
 
 
 def _among(population: Population, keys: Hashes) -> Mask:
@@ -343,9 +349,7 @@ def _fitted(
         goals = limits[which] / scores.losses[which]
     lines = FirstLines(scores.slopes[which], scores.intercepts[which], scaled, goals)
     fit = linearizer.fit(population.take(which), steps, tolerance=tolerance, lines=lines)
-    values = population.values.copy()
-    values[which] = fit.population.values
-    return replace(population, values=values)
+    return _with_values(population, which, fit.population.values)
 
 
 def fittable(population: Population, scores: Scores) -> Indices:
