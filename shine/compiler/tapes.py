@@ -195,47 +195,20 @@ def pick_points(n: int, width: int, lengths: Indices, draws: Floats, others: Flo
     count[0] = found
 
 
-@_native(writes=2)
-def list_constants(n: int, width: int, codes: Codes, lengths: Indices, places: Indices, found: Indices) -> None:
-    """Write the positions of the constants of each tape, and their number."""
-    for i in range(n):
-        count = 0
-        for place in range(lengths[i]):
-            if codes[i * width + place] == 0:
-                places[i * width + count] = place
-                count += 1
-        found[i] = count
-
-
-@_native(writes=5)
-def list_shallow(n: int, width: int, most: int, last: int, codes: Codes, lengths: Indices, arities: Indices,
-                 sizes: Indices, depths: Indices, levels: Indices, places: Indices,
-                 found: Indices) -> None:  # fmt: skip
-    """Write the positions of the subtrees, but the `last` nodes, that end above `most` levels, and their number.
-
-    `sizes`, `depths` and `levels` have room for one tape.
-    """
+@_native(writes=1)
+def pick_cells(n: int, width: int, mask: Mask, draws: Floats, found: Indices) -> None:
+    """Write a position of each row where the mask holds, by a draw from 0 to 1."""
     for i in range(n):
         row = i * width
-        for at in range(lengths[i]):
-            size, depth = 1, 1
-            for _ in range(arities[codes[row + at]]):
-                depth = max(depth, 1 + depths[at - size])
-                size += sizes[at - size]
-            sizes[at], depths[at] = size, depth
-        count = lengths[i]
-        levels[count - 1] = 0
-        for back in range(1, count + 1):
-            at, size = count - back, 1
-            for _ in range(arities[codes[row + at]]):
-                levels[at - size] = levels[at] + 1
-                size += sizes[at - size]
-        count = 0
-        for at in range(lengths[i] - last):
-            if depths[at] + levels[at] < most:
-                places[row + count] = at
-                count += 1
-        found[i] = count
+        every = 0
+        for at in range(row, row + width):
+            every += mask[at]
+        left = int(draws[i] * every)
+        at = row - 1
+        while left >= 0 and at < row + width - 1:
+            at += 1
+            left -= mask[at]
+        found[i] = at - row
 
 
 @_native(writes=5)

@@ -14,9 +14,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.base.typing import Codes, Indices
+from shine.base.typing import Codes, Indices, Mask
 from shine.compiler.arrays import exp
-from shine.compiler.tapes import list_constants, list_shallow, pick_hoists, pick_points, pick_subtrees, splice_tapes
+from shine.compiler.tapes import (
+    Subtrees,
+    constant_counts,
+    pick_cells,
+    pick_hoists,
+    pick_points,
+    pick_subtrees,
+    splice_tapes,
+)
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
@@ -45,10 +53,11 @@ def splice(
     return Population(codes, values, sizes, receivers.primitives)
 
 
-def choose(places: Indices, counts: Indices, rng: np.random.Generator) -> Indices:
-    """One of the first few entries of each row, drawn uniformly; each row must have one."""
-    drawn: Indices = places[np.arange(len(places)), (rng.random(len(places)) * counts).astype(np.int64)]
-    return drawn
+def choose(mask: Mask, rng: np.random.Generator) -> Indices:
+    """One position of each row, drawn uniformly from those where the mask holds; every row must have one."""
+    found = np.empty(len(mask), np.int64)
+    pick_cells(len(mask), mask.shape[1], mask, rng.random(len(mask)), found)
+    return found
 
 
 def choose_subtrees(
@@ -133,10 +142,8 @@ def constant_mutation(parents: Population, rng: np.random.Generator) -> Populati
 
     A parent without constants does not change.
     """
-    places, counts = np.empty(parents.codes.shape, np.int64), np.empty(len(parents), np.int64)
-    list_constants(len(parents), parents.width, parents.codes, parents.sizes, places, counts)
-    rows = np.flatnonzero(counts)
-    positions = choose(places[rows], counts[rows], rng)
+    rows = np.flatnonzero(constant_counts(parents))
+    positions = choose(parents.take(rows).constants, rng)
     old = parents.values[rows, positions]
     # Relative steps of all orders of magnitude from 0.001 to 1: large ones find a constant, small ones refine it.
     scale = exp(-3 * math.log(10) * rng.random(len(rows)))
@@ -155,12 +162,10 @@ def coefficient_mutation(
     With linear scaling, which fits the coefficients of the root, the root is not chosen. Parents without room do not
     change; no parent does if the primitives neither multiply nor add.
     """
-    n, width, neutral = len(population), population.width, neutral_elements(population.primitives)
-    places, counts = np.empty((n, width), np.int64), np.empty(n, np.int64)
-    tapes = population.codes, population.sizes, population.primitives.arities
-    sizes, depths, levels = np.empty((3, width), np.int64)
-    list_shallow(n, width, max_depth, int(not at_root), *tapes, sizes, depths, levels, places, counts)
-    rows = np.flatnonzero((counts > 0) & (population.sizes + 2 <= width))
+    width, neutral, subtrees = population.width, neutral_elements(population.primitives), Subtrees.of(population)
+    choosable = np.arange(width) < (population.sizes - (not at_root))[:, None]
+    allowed = choosable & (subtrees.depths < max_depth - subtrees.levels)
+    rows = np.flatnonzero(allowed.any(axis=1) & (population.sizes + 2 <= width))
     if not neutral or not len(rows):
         return population
     # The constant and the function are inserted after the subtree.
@@ -169,7 +174,7 @@ def coefficient_mutation(
     codes[:, 0], values[:, 0], codes[:, 1] = CONSTANT, drawn[:, 1], drawn[:, 0]
     sizes = np.full(len(rows), 2)
     inserted = Population(codes, values, sizes, population.primitives)
-    nothing = population.take(rows), choose(places[rows], counts[rows], rng), np.zeros(len(rows), np.int64)
+    nothing = population.take(rows), choose(allowed[rows], rng), np.zeros(len(rows), np.int64)
     changed = splice(*nothing, inserted, sizes - 1, sizes)
     codes, values, sizes = population.codes.copy(), population.values.copy(), population.sizes.copy()
     codes[rows], values[rows], sizes[rows] = changed.codes, changed.values, changed.sizes

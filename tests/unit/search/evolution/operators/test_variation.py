@@ -46,9 +46,9 @@ def test_splice_at_the_root_is_the_donor():
     assert_same(splice(receiver, at(1), at(2), donor, at(2), at(3)), donor)
 
 
-def test_choose_draws_evenly_from_the_first_entries():
-    places = np.tile(np.array([0, 2, 3, 1]), (9000, 1))
-    counts = np.bincount(variation.choose(places, np.full(9000, 3), rng()), minlength=4)
+def test_choose_draws_evenly_from_where_the_mask_holds():
+    mask = np.tile(np.array([True, False, True, True]), (9000, 1))
+    counts = np.bincount(variation.choose(mask, rng()), minlength=4)
     assert counts.tolist() == pytest.approx([3000, 0, 3000, 3000], rel=0.1)
 
 
