@@ -203,6 +203,7 @@ CASES: dict[str, Callable[[], Iterable[Any]]] = {
     "float32": lambda: plain(dtype="float32"),
     "validation": lambda: plain(validation="random"),
     "samples": lambda: plain(rows=60, renewal=2),
+    "few rows to fit to": lambda: plain(fitting_rows=10),
     "mae": lambda: plain(loss="mae"),
     "quantile": lambda: plain(loss="quantile(0.7)"),
     "unscaled": lambda: plain(linear_scaling=False, guesses=("x0*x1",)),

@@ -38,7 +38,7 @@ def native_functions(name: str, kernels: Mapping[Callable[..., None], Elements])
     Parameters
     ----------
     name : str
-        Part of the name in the cache. The kernels must be in the room `compiler`, whose source is the other part.
+        Part of the name in the cache. The source of the rooms `compiler` and `lang`, where kernels are, is the other.
     kernels : mapping of functions to the elements of their parameters
     """
 
@@ -49,7 +49,7 @@ def native_functions(name: str, kernels: Mapping[Callable[..., None], Elements])
         return module
 
     names = [kernel.__name__ for kernel in kernels]
-    engine = Engine.kept(names, ("kernels", source_digest(), name, str(HEAD)), emitted, vectorize=True)
+    engine = Engine.kept(names, ("kernels", source_digest("lang"), name, str(HEAD)), emitted, vectorize=True)
     return {
         own: engine.function(
             own, None, *(ctypes.c_int64 if each is None else ctypes.c_void_p for each in kinds.values())

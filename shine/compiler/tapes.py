@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.base.typing import Codes, Floats, Hashes, Indices, Mask
+from shine.lang.growth import LOOPS
 from shine.lang.population import Population
 
 Integers = NDArray[np.int32]
@@ -156,6 +157,44 @@ def splice_tapes(
         new_lengths[i] = lengths[i] + growth
 
 
+@_native(writes=5)
+def pick_hoists(n: int, width: int, codes: Codes, lengths: Indices, arities: Indices, draws: Floats, others: Floats,
+                sizes: Indices, ends: Indices, removed: Indices, kept: Indices, inserted: Indices) -> None:  # fmt: skip
+    """Write a subtree that is no leaf, and a smaller one inside it: where they end, and their nodes.
+
+    Of single nodes, both are the node. `sizes` has room for one tape.
+    """
+    for i in range(n):
+        every, single = 0, lengths[i] == 1
+        for at in range(lengths[i]):
+            size = 1
+            for _ in range(arities[codes[i * width + at]]):
+                size += sizes[at - size]
+            sizes[at] = size
+            every += max(size > 1, single)
+        left, at = int(draws[i] * every), 0 - 1
+        while left >= 0 and at < lengths[i] - 1:
+            at += 1
+            left -= max(sizes[at] > 1, single)
+        begin = at + 1 - sizes[at]
+        inside = begin + int(others[i] * (at + single - begin))
+        ends[i], removed[i], kept[i], inserted[i] = at, sizes[at], inside, sizes[inside]
+
+
+@_native(writes=2)
+def pick_points(n: int, width: int, lengths: Indices, draws: Floats, others: Floats, cells: Indices,
+                count: Indices) -> None:  # fmt: skip
+    """Write one cell of each tape, and each other one with a probability of 1 / length; and how many they are."""
+    found = 0
+    for i in range(n):
+        always, share = int(others[i] * lengths[i]), 1.0 / lengths[i]
+        for place in range(lengths[i]):
+            if place == always or draws[i * width + place] < share:
+                cells[found] = i * width + place
+                found += 1
+    count[0] = found
+
+
 @_native(writes=1)
 def pick_cells(n: int, width: int, mask: Mask, draws: Floats, found: Indices) -> None:
     """Write a position of each row where the mask holds, by a draw from 0 to 1."""
@@ -288,6 +327,78 @@ def count_oddities(n: int, width: int, codes: Codes, lengths: Indices, arities: 
         found[3 * i + 2] = inside
 
 
+@_native(writes=1)
+def find_extremes(n: int, width: int, codes: Codes, lengths: Indices, values: Floats, limits: Floats,
+                  found: Mask) -> None:  # fmt: skip
+    """Write whether a finite constant is smaller than the first limit, and not 0, or larger than the second."""
+    low, high = limits[0], limits[1]
+    for i in range(n):
+        count = 0
+        for at in range(i * width, i * width + lengths[i]):
+            size = 0.0 - values[at] if values[at] < 0.0 else values[at]
+            beyond = max(min(size < low, size > 0.0), min(size > high, size < 1e999))
+            count += min(beyond, codes[at] == 0)
+        found[i] = count > 0
+
+
+@_native(writes=1)
+def weigh_forms(n: int, forms: int, slopes: Floats, intercepts: Floats, sums: Floats, coefficients: Mask, costs: Floats,
+                found: Indices) -> None:  # fmt: skip
+    """Write the rounded complexities of individuals with several lines each.
+
+    `costs` are those of a slope, of a positive intercept and of another one, and what is added before rounding down; an
+    individual with a coefficient pays for no slope.
+    """
+    for i in range(n):
+        for at in range(forms):
+            slope, intercept = slopes[at * n + i], intercepts[at * n + i]
+            factor = costs[0] if min(slope != 1.0, coefficients[i] == 0) else 0.0
+            summand = (costs[1] if intercept > 0.0 else costs[2]) if intercept != 0.0 else 0.0
+            found[at * n + i] = max(int(sums[i] + (factor + summand) + costs[3]), 1)
+
+
+@_native(writes=2)
+def find_largest(n: int, m: int, most: int, losses: Floats, complexities: Indices, wanted: Indices, largest: Floats,
+                 found: Floats) -> None:  # fmt: skip
+    """Write the largest loss, which is not negative, of each complexity up to `most`; and of m wanted ones, or inf."""
+    for at in range(most + 1):
+        largest[at] = 0.0 - 1.0
+    for i in range(n):
+        if losses[i] > largest[complexities[i]]:
+            largest[complexities[i]] = losses[i]
+    for i in range(m):
+        found[i] = 1e999
+        if wanted[i] <= most and largest[wanted[i]] >= 0.0:
+            found[i] = largest[wanted[i]]
+
+
+@_native(writes=4)
+def order_survivors(n: int, most: int, keys: Indices, complexities: Indices, ranked: Indices, counts: Indices,
+                    places: Indices, begins: Indices, found: Indices) -> None:  # fmt: skip
+    """Write ranked individuals by their rank within their complexity, then those with repeated or infinite keys.
+
+    `counts` has room for complexities up to `most`, `begins` for n + 2 ranks. Keys are the high 44 bits of losses.
+    """
+    for at in range(most + 1):
+        counts[at] = 0
+    for at in range(n + 2):
+        begins[at] = 0
+    last = 0 - 1
+    for i in range(n):
+        key, own = keys[ranked[i]], complexities[ranked[i]]
+        places[i] = n
+        if key != last and key < 0x7FF00000000:
+            places[i] = counts[own]
+            counts[own] += 1
+        begins[places[i] + 1] += 1
+        last = key
+    for at in range(n + 1):
+        begins[at + 1] += begins[at]
+    for i in range(n):
+        found[begins[places[i]]] = ranked[i]
+        begins[places[i]] += 1
+
+
 @_native(writes=2)
 def choose_scales(n: int, width: int, states: Floats, limits: Floats, moments: Floats, scales: Floats) -> None:
     """Write three rows of moments, and the factors that `shine.evaluate.scores.Products.of` describes."""
@@ -373,6 +484,10 @@ def insert_keys(n: int, slots: int, first: int, keys: Hashes, table: Integers) -
         while table[slot] != 0:
             slot = (slot + 1) & (slots - 1)
         table[slot] = first + i
+
+
+GROWTH = tuple(_native(writes)(loop) for loop, writes in zip(LOOPS, (2, 5, 6, 5), strict=True))
+"""The loops of `shine.lang.growth` as native code."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -138,8 +138,8 @@ class Linearizer(ConstantFitter, Protocol):
 class PopulationEvaluator(Protocol):
     """Population -> scores, over a data set it holds."""
 
-    def score(self, population: Population, threshold: float = np.inf) -> Scores:
-        """Loss and scaling of each individual; losses above the threshold become inf."""
+    def score(self, population: Population, threshold: float | Floats = np.inf) -> Scores:
+        """Loss and scaling of each individual; losses above the threshold, or above its own, become inf."""
         ...
 
     def predict(self, population: Population) -> AnyArray:

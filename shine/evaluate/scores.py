@@ -50,9 +50,9 @@ class Scores:
             np.concatenate([few.intercepts, own.intercepts]),
         )
 
-    def within(self, threshold: float) -> Scores:
-        """The scores with losses above a threshold turned into inf."""
-        if threshold == np.inf:
+    def within(self, threshold: float | Floats) -> Scores:
+        """The scores with losses above a threshold, or one for each individual, turned into inf."""
+        if np.ndim(threshold) == 0 and threshold == np.inf:
             return self
         simpler = self.simpler and self.simpler.within(threshold)
         return replace(self, losses=np.where(self.losses <= threshold, self.losses, np.inf), simpler=simpler)

@@ -8,6 +8,7 @@ a terminal early.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,90 @@ class Terminals:
         return np.where((rng.random(n) < 0.5) & (whole >= low) & (whole <= high), whole, values)
 
 
+def find_open_trees(n: int, targets: Indices, sizes: Indices, n_open: Indices, fitting: Indices, rows: Indices,
+                    count: Indices) -> None:  # fmt: skip
+    """Write the trees that have an open node and room for a function, and how many they are."""
+    found = 0
+    for i in range(n):
+        if n_open[i] > 0 and fitting[targets[i] - sizes[i]] > 0:
+            rows[found] = i
+            found += 1
+    count[0] = found
+
+
+def take_open_nodes(n: int, most: int, draws: Floats, early: Floats, open_nodes: Indices, n_open: Indices,
+                    rows: Indices, nodes: Indices, count: Indices) -> None:  # fmt: skip
+    """Close one open node of each of n trees; write the trees and nodes that become functions, and how many they are.
+
+    The first n draws choose the nodes, the other n whether they become terminals early.
+    """
+    stay = 0
+    for at in range(n):
+        i = rows[at]
+        place = i * most + int(draws[at] * n_open[i])
+        node = open_nodes[place]
+        n_open[i] -= 1
+        open_nodes[place] = open_nodes[i * most + n_open[i]]
+        if draws[n + at] >= early[i] or node == 0:
+            rows[stay] = i
+            nodes[stay] = node
+            stay += 1
+    count[0] = stay
+
+
+def add_functions(n: int, most: int, draws: Floats, rows: Indices, nodes: Indices, targets: Indices,
+                  max_depths: Indices, fitting: Indices, arities: Indices, functions: Codes, codes: Codes,
+                  parents: Indices, levels: Indices, open_nodes: Indices, n_open: Indices,
+                  sizes: Indices) -> None:  # fmt: skip
+    """Make n nodes functions that fit, and add their arguments; the last level has no open nodes."""
+    for at in range(n):
+        i, node = rows[at], nodes[at]
+        drawn = int(draws[at] * fitting[targets[i] - sizes[i]])
+        codes[i * most + node] = functions[drawn]
+        level = levels[i * most + node] + 1
+        for _ in range(arities[drawn]):
+            added = i * most + sizes[i]
+            parents[added], levels[added] = node, level
+            if level + 1 < max_depths[i]:
+                open_nodes[i * most + n_open[i]] = sizes[i]
+                n_open[i] += 1
+            sizes[i] += 1
+
+
+def lay_out(n: int, width: int, most: int, codes: Codes, parents: Indices, sizes: Indices, nodes: Indices,
+            free: Indices, tapes: Codes, terminals: Indices, count: Indices) -> None:  # fmt: skip
+    """Write trees in postfix order, the cells of their terminals, and how many they are.
+
+    `nodes` and `free` have room for one tree.
+    """
+    found = 0
+    for i in range(n):
+        first, end = i * most, sizes[i]
+        for node in range(end):
+            nodes[node] = 1
+        for back in range(1, end):
+            nodes[parents[first + end - back]] += nodes[end - back]
+        tapes[i * width + end - 1] = codes[first]
+        free[0] = end - 2
+        # The last position that the arguments of each node leave free: they are laid out from the last to the first.
+        for node in range(1, end):
+            parent = parents[first + node]
+            position = free[parent]
+            tapes[i * width + position] = codes[first + node]
+            free[node] = position - 1
+            free[parent] = position - nodes[node]
+        for place in range(i * width, i * width + end):
+            if tapes[place] == 0:
+                terminals[found] = place
+                found += 1
+    count[0] = found
+
+
+Loop = Callable[..., None]
+LOOPS: Sequence[Loop] = (find_open_trees, take_open_nodes, add_functions, lay_out)
+"""The loops of the growth, as Python runs them."""
+
+
 def grown_tapes(
     primitives: PrimitiveSet,
     width: int,
@@ -60,6 +145,7 @@ def grown_tapes(
     early: Floats,
     terminals: Terminals,
     rng: np.random.Generator,
+    loops: Sequence[Loop] = LOOPS,
 ) -> tuple[Codes, Floats, Indices]:
     """Tapes grown from an open root, as the arrays of a `shine.lang.population.Population`.
 
@@ -76,93 +162,34 @@ def grown_tapes(
         Probability that a place below the root becomes a terminal although it has room for a function.
     terminals : Terminals
     rng : numpy.random.Generator
+    loops : sequence of callable
+        `LOOPS`, or the same as native code.
 
     Returns
     -------
     codes, values : ndarray of shape (n, width)
     sizes : ndarray of shape (n,), int64
     """
-    n = len(targets)
-    growth = _Growth(primitives, targets, max_depths)
-    for _ in range(int(targets.max(initial=1))):
-        if not growth.expand(early, rng):
+    find_open_trees, take_open_nodes, add_functions, lay_out = loops
+    n, most, first = len(targets), int(targets.max(initial=1)), primitives.first_function
+    # Nodes of a tree are numbered in the order of their creation: a parent before its arguments.
+    codes, (parents, levels, open_nodes) = np.zeros(n * most, np.int16), np.zeros((3, n * most), np.int64)
+    sizes, n_open, count = np.ones(n, np.int64), (max_depths > 1).astype(np.int64), np.zeros(1, np.int64)
+    rows, nodes = np.empty((2, n), np.int64)
+    by_arity = np.argsort(primitives.arities[first:], kind="stable")
+    arities = primitives.arities[first:][by_arity]
+    fitting = np.searchsorted(arities, np.arange(most + 1), side="right")
+    functions, limits = (by_arity + first).astype(np.int16), (targets, max_depths, fitting, arities)
+    for _ in range(most):
+        find_open_trees(n, targets, sizes, n_open, fitting, rows, count)
+        if not count[0]:
             break
-    codes, values = np.zeros((n, width), np.int16), np.zeros((n, width))
-    positions = growth.postfix()
-    there = np.flatnonzero(positions >= 0)
-    codes.ravel()[there // growth.most * width + positions[there]] = growth.codes[there]
-    at = np.flatnonzero((codes == CONSTANT) & (np.arange(width) < growth.sizes[:, None]))
-    codes.ravel()[at], values.ravel()[at] = terminals.draw(len(at), primitives, rng)
-    return codes, values, growth.sizes
-
-
-class _Growth:
-    """Trees under construction, their nodes numbered in the order of their creation: a parent before its arguments.
-
-    The arrays hold `most` nodes of each tree: the code of each node (0 while it has no function), its parent and its
-    level; `open` lists the nodes that may still become functions.
-    """
-
-    def __init__(self, primitives: PrimitiveSet, targets: Indices, max_depths: Indices) -> None:
-        n, most = len(targets), int(targets.max(initial=1))
-        arities = primitives.arities[primitives.first_function :]
-        by_arity = np.argsort(arities, kind="stable")
-        self.function_arities = arities[by_arity]
-        self.function_codes = (by_arity + primitives.first_function).astype(np.int16)
-        self.targets, self.max_depths, self.most, self.begins = targets, max_depths, most, most * np.arange(n)
-        self.codes = np.zeros(n * most, np.int16)
-        self.parents, self.levels, self.open = (np.zeros(n * most, np.int64) for _ in range(3))
-        self.sizes = np.ones(n, np.int64)
-        self.n_open = (max_depths > 1).astype(np.int64)
-
-    def expand(self, early: Floats, rng: np.random.Generator) -> bool:
-        """Give one random open node of each tree a function; False if no tree has room for one."""
-        candidates = np.searchsorted(self.function_arities, self.targets - self.sizes, side="right")
-        rows = np.flatnonzero((self.n_open > 0) & (candidates > 0))
-        if not len(rows):
-            return False
-        begins, n_open = self.begins[rows], self.n_open[rows]
-        chosen = begins + (rng.random(len(rows)) * n_open).astype(np.int64)
-        nodes = self.open[chosen]
-        self.n_open[rows] = n_open - 1
-        self.open[chosen] = self.open[begins + n_open - 1]
-        stays = np.flatnonzero((rng.random(len(rows)) >= early[rows]) | (nodes == 0))
-        rows, nodes = rows[stays], nodes[stays]
-        drawn = (rng.random(len(rows)) * candidates[rows]).astype(np.int64)
-        self.codes[self.begins[rows] + nodes] = self.function_codes[drawn]
-        self._add_arguments(rows, nodes, self.function_arities[drawn])
-        return True
-
-    def _add_arguments(self, rows: Indices, nodes: Indices, arities: Indices) -> None:
-        level = self.levels[self.begins[rows] + nodes] + 1
-        # A node on the last level has no room for arguments.
-        expandable = level + 1 < self.max_depths[rows]
-        ends = np.cumsum(arities)
-        own = np.repeat(np.arange(len(rows)), arities)
-        ranks, trees = np.arange(len(own)) - (ends - arities)[own], rows[own]
-        added, begins = self.sizes[trees] + ranks, self.begins[trees]
-        self.parents[begins + added], self.levels[begins + added] = nodes[own], level[own]
-        opened = np.flatnonzero(expandable[own])
-        self.open[(begins + self.n_open[trees] + ranks)[opened]] = added[opened]
-        self.sizes[rows] += arities
-        self.n_open[rows] += arities * expandable
-
-    def postfix(self) -> Indices:
-        """Position of each node on its tape, shape (n * most,); -1 where there is no node."""
-        subtree = np.ones(len(self.codes), np.int64)
-        edges = []
-        for node in range(1, self.most):
-            begins = self.begins[self.sizes > node]
-            edges.append((begins + node, begins + self.parents[begins + node]))
-        for own, parent in reversed(edges):
-            subtree[parent] += subtree[own]
-        positions = np.full(len(self.codes), -1)
-        positions[self.begins] = self.sizes - 1
-        # End of the next argument of each node: arguments are laid out from the last to the first.
-        free = positions - 1
-        for own, parent in edges:
-            end = free[parent]
-            positions[own] = end
-            free[own] = end - 1
-            free[parent] = end - subtree[own]
-        return positions
+        draws = rng.random(2 * count[0])
+        take_open_nodes(int(count[0]), most, draws, early, open_nodes, n_open, rows, nodes, count)
+        draws, own = rng.random(count[0]), (codes, parents, levels, open_nodes, n_open, sizes)
+        add_functions(int(count[0]), most, draws, rows, nodes, *limits, functions, *own)
+    tapes, values, at = np.zeros((n, width), np.int16), np.zeros((n, width)), np.empty(int(sizes.sum()), np.int64)
+    lay_out(n, width, most, codes, parents, sizes, *np.empty((2, most), np.int64), tapes.ravel(), at, count)
+    at = at[: count[0]]
+    tapes.ravel()[at], values.ravel()[at] = terminals.draw(len(at), primitives, rng)
+    return tapes, values, sizes

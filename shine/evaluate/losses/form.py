@@ -66,18 +66,20 @@ class RowLoss:
         """The least sum of errors of rows with this sum of weights; compiled code adds up the rest."""
         return weight * (self.least or 0.0)
 
-    def limit(self, total: float, weight: float) -> float:
+    def limit(self, total: float | Floats, weight: float) -> float | Floats:
         """The part of a sum of errors that lies above the least one, with room for rounding: a partial sum beyond it
         proves that the whole sum is larger. inf if no least error is known.
 
         Parameters
         ----------
-        total, weight : float
-            Sums of errors and of weights over all rows.
+        total : float or ndarray
+            Sum of errors over all rows.
+        weight : float
+            Sum of the weights.
         """
         if self.least is None:
             return math.inf
-        return max((total - self.least_sum(weight)) * (1 + 1e-12), float(np.finfo(np.float64).tiny))
+        return np.maximum((total - self.least_sum(weight)) * (1 + 1e-12), np.finfo(np.float64).tiny)
 
     def errors(
         self,
@@ -156,7 +158,7 @@ class Loss:
         mean = total / (target_square if self.share else weight)
         return np.sqrt(mean) if self.root else mean
 
-    def sum_of(self, loss: float, weight: float, target_square: float) -> float:
+    def sum_of(self, loss: float | Floats, weight: float, target_square: float) -> float | Floats:
         """The sum of errors of a loss; the inverse of `of_sum`."""
         return (loss * loss if self.root else loss) * (target_square if self.share else weight)
 

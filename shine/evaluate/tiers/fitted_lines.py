@@ -83,7 +83,7 @@ class FittedLines(PickledByArguments):
         self._fitting = _Fitting(fitting, self._loss, dtype)
         self._code = errors_code(kind, dtype)
 
-    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+    def score(self, population: Population, threshold: float | Floats = np.inf) -> Scores:
         """Losses and lines; see `PopulationEvaluator`."""
         machine = machine_of(population.primitives.functions, self._dtype)
         lines = np.empty((len(population), len(LINE_FORMS), len(LINE_FIELDS)))

@@ -29,13 +29,13 @@ class MachineEvaluator(PickledByArguments):
         self._target = target_of(dataset, dtype)
         self._latest: tuple[PrimitiveSet, Machine] | None = None
 
-    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+    def score(self, population: Population, threshold: float | Floats = np.inf) -> Scores:
         """Loss and scaling of each individual.
 
         Parameters
         ----------
         population : Population
-        threshold : float
+        threshold : float or ndarray of shape (n_individuals,)
             An individual gets the loss inf, and is not evaluated to the end, once its loss is sure to exceed this.
         """
         loss = self._loss
@@ -47,10 +47,11 @@ class MachineEvaluator(PickledByArguments):
         scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
         return scores.within(threshold)
 
-    def _limit(self, threshold: float) -> float:
+    def _limit(self, threshold: float | Floats) -> float | Floats:
         """The largest sum of errors above the least that a loss up to the threshold allows."""
         loss, target = self._loss, self._target
-        return loss.kind.limit(loss.sum_of(threshold, target.weight, target.square), target.weight)
+        with np.errstate(over="ignore"):
+            return loss.kind.limit(loss.sum_of(threshold, target.weight, target.square), target.weight)
 
     def losses_with(
         self, population: Population, slopes: Floats, intercepts: Floats, threshold: float = np.inf
@@ -102,28 +103,29 @@ class MachineMeasure:
         rows: MachineRows,
         machine: Machine,
         population: Population,
-        limit: float = np.inf,
-        line_limit: float = np.inf,
+        limit: float | Floats = np.inf,
+        line_limit: float | Floats = np.inf,
         code: Table | None = None,
     ) -> None:
         self._rows, self._machine, self._population = rows, machine, population
-        self._limit, self._line_limit, self._code = limit, line_limit, code
+        self._limit, self._line_limit = (np.broadcast_to(each, len(population)) for each in (limit, line_limit))
+        self._code = code
 
     def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``; inf where those above the least ones exceed the
         limit."""
         plain = bool((slopes == 1).all() and (intercepts == 0).all())
         lines = None if plain else np.column_stack([slopes, intercepts])
-        limits = np.full(len(which), self._limit)
+        limits = self._limit.take(which)
         code = self._code or errors_code(kind, self._machine.dtype)
         sums = lane_sums(self._rows.errors(self._machine, code, self._chosen(which), limits, lines))
-        return np.where(sums <= self._limit, sums, np.inf) + kind.least_sum(self._rows.weight)
+        return np.where(sums <= limits, sums, np.inf) + kind.least_sum(self._rows.weight)
 
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling; NaN where the error of every line exceeds the limit."""
 
         def measured(which: Indices, scales: Floats | None) -> Floats:
-            limits = np.full(len(which), self._line_limit)
+            limits = self._line_limit.take(which)
             return self._rows.moments(self._machine, self._chosen(which), limits, scales)
 
         return Products.of(measured, which, self._machine.dtype)

@@ -114,7 +114,7 @@ class NativeEvaluator(PickledByArguments):
         self._rows = Rows(dataset, dtype, loss_columns)
         self._target = target_of(dataset, dtype)
 
-    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+    def score(self, population: Population, threshold: float | Floats = np.inf) -> Scores:
         """Loss and scaling of each individual; losses above the threshold become inf."""
         parts = [self._score_batch(population, start) for start in range(0, len(population), BATCH)]
         return Scores.concatenate(parts).within(threshold)

@@ -56,7 +56,7 @@ class ReferenceEvaluator:
         ]
         return np.concatenate(parts)
 
-    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+    def score(self, population: Population, threshold: float | Floats = np.inf) -> Scores:
         """Loss and scaling of each individual; losses above the threshold become inf."""
 
         def predictions(which: Indices) -> Iterator[Floats]:

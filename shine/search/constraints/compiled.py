@@ -207,14 +207,14 @@ class ConstrainedEvaluator:
     def __init__(self, evaluator: PopulationEvaluator, constraints: CompiledConstraints) -> None:
         self._evaluator, self._constraints = evaluator, constraints
 
-    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+    def score(self, population: Population, threshold: float | Floats = np.inf) -> Scores:
         """Scores whose losses include the penalties; inf for individuals that are not allowed."""
         n = len(population)
         scores = Scores(np.full(n, np.inf), np.ones(n), np.zeros(n))
         allowed = np.flatnonzero(self._constraints.allowed(population))
         if not len(allowed):
             return scores
-        found = self._evaluator.score(population.take(allowed), threshold)
+        found = self._evaluator.score(population.take(allowed), np.broadcast_to(threshold, n)[allowed])
         some, simpler = population.take(allowed), found.simpler
         charged = replace(self._charged(some, found), simpler=None)
         if simpler is not None:

@@ -15,12 +15,12 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Hashes, Indices, Mask
 from shine.compiler.arrays import exp
-from shine.compiler.tapes import constant_counts, find_coefficients
+from shine.compiler.tapes import constant_counts, find_coefficients, weigh_forms
 from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.search.description import DescriptionLength, oddities
-from shine.search.evolution.complexity import code_weights, line_weights, rounded, weighed
+from shine.search.evolution.complexity import SLACK, code_weights, complexities, line_costs, weighed
 from shine.search.evolution.memory import symbols
 
 KEPT = 3
@@ -58,9 +58,9 @@ class Archive:
     ) -> Self:
         """An empty archive for individuals of at most `width` nodes, and their lines."""
         weights = weights or {}
-        lines = line_weights(np.full(2, 2.0), np.array([1.0, -1.0]), weights)
+        slope, *intercepts = line_costs(weights)
         most = width - primitives.frame
-        rows = KEPT * int(np.ceil(most * max(code_weights(primitives, weights).max(), 1) + lines.max()))
+        rows = KEPT * int(np.ceil(most * max(code_weights(primitives, weights).max(), 1) + slope + max(intercepts)))
         nobody = Population(
             np.zeros((rows, width), np.int16), np.zeros((rows, width)), np.ones(rows, np.int64), primitives
         )
@@ -106,7 +106,7 @@ class Archive:
     def solved(self, enough: float, description: DescriptionLength | None) -> bool:
         """Whether a formula reaches a loss, and not by chance because there are hardly more rows than constants."""
         reached = self.best_losses <= enough
-        if description is not None:
+        if description is not None and reached.any():
             reached &= description.convinces(self._complexities, self.constants)
         return bool(reached.any())
 
@@ -175,6 +175,14 @@ class Archive:
         known[there], known[rows] = np.inf, criteria[best]
         changed.__dict__["criteria"] = known
         return changed
+
+    def entrance(self, population: Population) -> Floats:
+        """Loss from which on an individual enters the archive with no line, shape (n_individuals,)."""
+        slope, *intercepts = line_costs(self.weights)
+        worst, most = self.criteria[-self.levels :], int(np.ceil(slope + max(intercepts)))
+        padded = np.append(worst, np.full(most, -np.inf))
+        highest: Floats = np.lib.stride_tricks.sliding_window_view(padded, most + 1).max(axis=1)
+        return highest[complexities(population, self.weights) - 1]
 
     def merged(self, other: Archive) -> Archive:
         """The archive after all that another one holds; of equal losses the own formula stays."""
@@ -249,8 +257,11 @@ def form_complexities(population: Population, forms: Scores, weights: Mapping[st
         Weights of complexity.
     """
     # A slope becomes part of the coefficient that an individual has already.
-    slopes = np.where(_have_coefficient(population), 1.0, forms.slopes)
-    return rounded(weighed(population, weights) + line_weights(slopes, forms.intercepts, weights))
+    found, n = np.empty(forms.losses.shape, np.int64), len(population)
+    costs = np.array([*line_costs(weights), 0.5 + SLACK])
+    own = weighed(population, weights), _have_coefficient(population), costs
+    weigh_forms(n, found.size // max(n, 1), forms.slopes, forms.intercepts, *own, found)
+    return found
 
 
 def _have_coefficient(population: Population) -> Mask:

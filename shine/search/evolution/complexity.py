@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.base.typing import Floats, Indices
+from shine.base.typing import Indices
 from shine.compiler.tapes import count_powers
 from shine.lang.forms.names import listed, normalized, shown
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
@@ -89,24 +89,10 @@ def _power_counts(population: Population) -> Indices:
     return counts
 
 
-def line_weights(slopes: Floats, intercepts: Floats, weights: Mapping[str, float]) -> NDArray[Any]:
-    """Weights that slope and intercept add to individuals; none for a slope of 1 and for an intercept of 0.
-
-    Parameters
-    ----------
-    slopes, intercepts : ndarray of shape (n_individuals,)
-    weights : mapping of str to float
-        See `weighed`.
-
-    Returns
-    -------
-    ndarray of shape (n_individuals,), int64 or float64
-    """
+def line_costs(weights: Mapping[str, float]) -> tuple[float, float, float]:
+    """Weights that a slope other than 1, a positive intercept and a negative one add to an individual."""
     constant, mul, add, sub = (weights.get(name, 1) for name in (CONSTANT_NAME, "mul", "add", "sub"))
-    factor = np.where(slopes != 1, constant + mul, 0)
-    summand = np.where(intercepts != 0, constant + np.where(intercepts > 0, add, sub), 0)
-    total: NDArray[Any] = factor + summand
-    return total
+    return constant + mul, constant + add, constant + sub
 
 
 def code_weights(primitives: PrimitiveSet, weights: Mapping[str, float]) -> NDArray[Any]:

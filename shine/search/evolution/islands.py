@@ -96,16 +96,17 @@ class Habitat:
         weights = complexities(island.parents, settings.complexity)
         ranked = ranking(island.losses, weights, settings.parsimony)
         bred = self._bred(island, lambda n: tournaments(ranked, n, settings.tournament, rng), rng)
-        limits = largest_of_each_complexity(island.losses, weights, complexities(bred, settings.complexity))
-        offspring, losses = self.scorer.scored(bred, limits)
+        own = complexities(bred, settings.complexity)  # constants do not count
+        offspring, losses = self.scorer.scored(bred, largest_of_each_complexity(island.losses, weights, own))
         later = replace(island, generation=island.generation + 1, random=rng.bit_generator.state)
-        later = self._survived(later, weights, offspring, losses)
+        later = self._survived(later, np.concatenate([weights, own]), offspring, losses)
         return replace(later, improved=later.generation) if later.best_loss < island.best_loss else later
 
     def joined(self, island: Island, arrivals: Population, losses: Floats) -> Island:
         """The island after individuals from elsewhere have arrived; it takes none beyond its own limit of nodes."""
         small = within_life(arrivals, island.life, self.settings.max_size)
-        weights = complexities(island.parents, self.settings.complexity)
+        everyone = Population.concatenate([island.parents, arrivals.take(small)])
+        weights = complexities(everyone, self.settings.complexity)
         return self._survived(island, weights, arrivals.take(small), losses[small])
 
     def emigrants(self, island: Island, n: int) -> tuple[Population, Floats]:
@@ -115,9 +116,8 @@ class Habitat:
         return population.take(ranked[:n]), island.losses[ranked[:n]]
 
     def _survived(self, island: Island, weights: Indices, offspring: Population, losses: Floats) -> Island:
-        """The island after selection among its individuals, with their complexities, and offspring."""
+        """The island after selection among its individuals and offspring, with the complexities of both."""
         settings, parents, all_losses = self.settings, island.parents, np.concatenate([island.losses, losses])
-        weights = np.concatenate([weights, complexities(offspring, settings.complexity)])
         kept = np.sort(best_of_each_complexity(all_losses, weights, settings.population))
         old, new = kept[kept < len(parents)], kept[kept >= len(parents)] - len(parents)
         return replace(

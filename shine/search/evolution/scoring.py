@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from shine.base.typing import Codes, Floats, Hashes, Indices, Mask
-from shine.compiler.tapes import Subtrees, compare_rows, constant_counts
+from shine.compiler.tapes import Subtrees, compare_rows, constant_counts, find_extremes
 from shine.evaluate.confirmation import Confirmation
 from shine.evaluate.protocols import ConstantFitter, FirstLines, PopulationEvaluator
 from shine.evaluate.scores import Scores
@@ -26,9 +26,10 @@ ORDINARY = 2.0**64
 
 def without_common_factors(population: Population) -> Population:
     """The individuals with factors beyond `ORDINARY` divided by powers of two; the same object if there is none."""
-    sizes = np.abs(population.values)
-    extreme = (sizes > ORDINARY) | ((sizes < 1 / ORDINARY) & (sizes > 0))
-    rows = np.flatnonzero((extreme & population.constants & np.isfinite(sizes)).any(axis=1))
+    extreme = np.empty(len(population), np.bool_)
+    tapes = population.codes, population.sizes, population.values
+    find_extremes(len(population), population.width, *tapes, np.array([1 / ORDINARY, ORDINARY]), extreme)
+    rows = np.flatnonzero(extreme)
     if not len(rows):
         return population
     some, values = population.take(rows), population.values.copy()
@@ -130,6 +131,9 @@ class Scoring:
         Computes the losses of formulas that enter the archive a second time.
     scaled : bool
         Whether losses are those of the best lines, so that the scale of an individual means nothing.
+    first : PopulationEvaluator, optional
+        Scores on the few rows that constants are fitted to. With it, offspring are fitted before they are scored on all
+        rows, and given up there as soon as they are sure to be of no use: they get losses of inf.
     """
 
     evaluator: PopulationEvaluator
@@ -137,6 +141,7 @@ class Scoring:
     description: DescriptionLength | None = None
     confirmation: Confirmation | None = None
     scaled: bool = False
+    first: PopulationEvaluator | None = None
 
     @property
     def nat(self) -> float:
@@ -174,7 +179,7 @@ class Scorer:
         self.evaluations, self.refuted = 0, 0
         self.archive = archive
         self._evaluator, self._fitter, self._deadline = scoring.evaluator, scoring.fitter, deadline
-        self._confirmation, self._scaled = scoring.confirmation, scoring.scaled
+        self._confirmation, self._scaled, self._first = scoring.confirmation, scoring.scaled, scoring.first
         self._memory = Memory(capacity, known)
         self._slice = FIRST_SLICE
         self._refuted: list[Hashes] = []
@@ -203,12 +208,15 @@ class Scorer:
         known, losses = self._memory.recall(keys)
         unknown = np.flatnonzero(~known)
         new, done = population.take(first[unknown]), 0
-        limits = np.full(len(new), np.inf) if limits is None else limits[first[unknown]]
-        archive = self.archive
+        limits = np.full(len(population), np.inf) if limits is None else limits
+        limits, archive = limits[first[unknown]], self.archive
+        # Slices depend on the clock, so none may depend on what those before it have found.
+        useless = np.maximum(limits, archive.entrance(new)) if self._first is not None else limits
         slices: list[tuple[Population, Scores, Scores]] = []
         while done < len(new):
             now = np.arange(done, min(done + self._slice, len(new)))
-            slices.append(self._evaluate(new if len(now) == len(new) else new.take(now), limits[now]))
+            some = new if len(now) == len(new) else new.take(now)
+            slices.append(self._evaluate(some, limits[now], useless[now]))
             done += len(now)
         if self._deadline.is_over:
             raise OutOfTime
@@ -239,17 +247,21 @@ class Scorer:
         losses = np.concatenate([before.losses, after.losses[changed[first[new]]]])
         self._memory.store(np.concatenate([keys, found[new]]), losses)
 
-    def _evaluate(self, individuals: Population, limits: Floats) -> tuple[Population, Scores, Scores]:
+    def _evaluate(self, new: Population, limits: Floats, useless: Floats) -> tuple[Population, Scores, Scores]:
         """Individuals with fitted constants if these are better; the scores before and after the fit."""
         began = self._deadline.clock()
         if began >= self._deadline.at and np.isfinite(self.archive.scores.losses).any():
             raise OutOfTime
-        before = after = self._evaluator.score(individuals)
-        new, more = individuals, list[tuple[Population, Scores]]()
-        if self._fitter is not None:
-            individuals, after, better = self._fitted(individuals, before, limits)
-            # Constants are fitted for the whole line; a simpler form may be better with those before the fit.
-            more += [(individuals.take(better), after.take(better))] if len(better) else []
+        if self._first is None or self._fitter is None or np.isinf(limits).all():
+            before = self._evaluator.score(new)
+            individuals, after, better = self._fitted(new, before, limits)
+        else:
+            fitted, better = self._with_constants(new, self._first.score(new), limits)
+            individuals = _with_values(new, better, fitted.values)
+            after = self._evaluator.score(individuals, useless)
+            before = after.without(np.isin(np.arange(len(new)), better))
+        # Constants are fitted for the whole line; a simpler form may be better with those before the fit.
+        more = [(individuals.take(better), after.take(better))] if len(better) else []
         self._refuted = []
         self.archive = self.archive.updated(new, before, *more, confirmed=self._confirmed)
         if self._refuted:
@@ -276,19 +288,30 @@ class Scorer:
 
     def _fitted(self, individuals: Population, scores: Scores, limits: Floats) -> tuple[Population, Scores, Indices]:
         """Individuals with fitted constants if these are better, their scores, and which they are."""
-        assert self._fitter is not None
-        fitted = self._without_factors(self._fitter(individuals, scores, limits))
-        differ = np.empty(len(fitted), np.bool_)
-        compare_rows(len(fitted), fitted.width, fitted.values, individuals.values, differ)
-        changed = np.flatnonzero(differ)
+        if self._fitter is None:
+            return individuals, scores, np.zeros(0, np.int64)
+        fitted, changed = self._with_constants(individuals, scores, limits)
         if not len(changed):
             return individuals, scores, changed
-        found = self._evaluator.score(fitted.take(changed))
-        better = found.losses < scores.losses[changed]
+        found = self._evaluator.score(fitted)
+        better = np.flatnonzero(found.losses < scores.losses[changed])
         at = changed[better]
-        values = individuals.values.copy()
-        values[at] = fitted.values[at]
-        return replace(individuals, values=values), scores.replaced(at, found.take(better)), at
+        return _with_values(individuals, at, fitted.values[better]), scores.replaced(at, found.take(better)), at
+
+    def _with_constants(self, individuals: Population, scores: Scores, limits: Floats) -> tuple[Population, Indices]:
+        """The individuals whose constants a fit changes, with the new ones, and which they are."""
+        assert self._fitter is not None
+        fitted, differ = self._fitter(individuals, scores, limits), np.empty(len(individuals), np.bool_)
+        compare_rows(len(fitted), fitted.width, fitted.values, individuals.values, differ)
+        changed = np.flatnonzero(differ)
+        return self._without_factors(fitted.take(changed)), changed
+
+
+def _with_values(population: Population, rows: Indices, values: Floats) -> Population:
+    """The individuals, some of them with other constants."""
+    every = population.values.copy()
+    every[rows] = values
+    return replace(population, values=every)
 
 
 def _among(population: Population, keys: Hashes) -> Mask:
@@ -326,9 +349,7 @@ def _fitted(
         goals = limits[which] / scores.losses[which]
     lines = FirstLines(scores.slopes[which], scores.intercepts[which], scaled, goals)
     fit = linearizer.fit(population.take(which), steps, tolerance=tolerance, lines=lines)
-    values = population.values.copy()
-    values[which] = fit.population.values
-    return replace(population, values=values)
+    return _with_values(population, which, fit.population.values)
 
 
 def fittable(population: Population, scores: Scores) -> Indices:

@@ -365,7 +365,7 @@ class OddsEvaluator:
         self._dataset, self._linearizer = dataset, linearizer
         self._evaluator = MachineEvaluator(dataset, LOG_LOSS, False, dtype, threads)
 
-    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+    def score(self, population: Population, threshold: float | Floats = np.inf) -> Scores:
         """Log-loss and line of each individual."""
         n = len(population)
         scores = Scores(np.full(n, np.inf), np.ones(n), np.zeros(n))

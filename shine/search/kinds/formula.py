@@ -63,6 +63,11 @@ LASTING = 50
 """Generations that a sample of streamed rows lasts: renewing it costs about as much as one of them."""
 
 
+MANY_ROWS = 20
+"""Rows to score on, for each row to fit constants to, from which offspring are fitted first and scored once. Of 20
+searches over 10 000 rows, a generation took 0.57 of the time, and as many fronts were better as worse."""
+
+
 class OneFormula(Problem):
     """Base of problems whose individuals are one formula of the features.
 
@@ -251,6 +256,10 @@ class FormulaProblem(OneFormula):
         drawing = np.random.default_rng((self.settings.seed, RENEWING, number))
         rows = self.rows.sampled(self.evolving.rows, drawing)
         return rows, rows.sampled(self.evolving.fitting_rows, drawing)
+
+    def first(self, rows: Dataset, fitting: Dataset) -> PopulationEvaluator | None:
+        """If there are many more rows to score on."""
+        return self.evaluator(fitting) if rows.n_rows >= MANY_ROWS * fitting.n_rows else None
 
     def unconstrained(self, rows: Dataset) -> PopulationEvaluator:
         """The loss, with lines if individuals are scaled."""

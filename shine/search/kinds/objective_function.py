@@ -130,7 +130,7 @@ class ObjectiveEvaluator:
         self._evaluator, self._objective = evaluator, objective
         self.kept: dict[tuple[int, int], tuple[float, Tree]] = {}
 
-    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+    def score(self, population: Population, threshold: float | Floats = np.inf) -> Scores:
         """The first objective and the line of each individual."""
         lines = self._evaluator.score(population)
         with np.errstate(all="ignore"):

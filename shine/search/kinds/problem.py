@@ -93,7 +93,12 @@ class Problem(ABC):
         steps = self.evolving.constant_steps
         fit = fitter(self.linearizer(fitting), steps, scaled=self.scaled, tolerance=self.tolerance) if steps else None
         confirmation = self.confirmation(rows)
-        return Scoring(self.evaluator(rows), fit, self.description(rows), confirmation, self.scaled)
+        first = self.first(rows, fitting)
+        return Scoring(self.evaluator(rows), fit, self.description(rows), confirmation, self.scaled, first)
+
+    def first(self, rows: Dataset, fitting: Dataset) -> PopulationEvaluator | None:
+        """Scores on the rows that constants are fitted to, if that comes before scores (see `Scoring`)."""
+        return None
 
     def samples(self, number: int) -> tuple[Dataset, Dataset]:
         """Another sample, and its rows that constants are fitted to."""

@@ -4,7 +4,7 @@ from unit.search.evolution.oracles import population_of, primitive_set, tree_of
 
 from shine.compiler import tapes
 from shine.compiler.tapes import Subtrees, depths
-from shine.lang.growth import Terminals
+from shine.lang.growth import LOOPS, Terminals, grown_tapes
 from shine.search.evolution.operators.creation import ptc2
 
 
@@ -53,23 +53,34 @@ def test_native_kernels_do_what_they_do_in_python():
     population = random_population(1, 25)
     n, width, arities = len(population), population.width, population.primitives.arities
     rng = np.random.default_rng(2)
-    mask = rng.random((n, width)) < 0.5
-    mask[:, 0] = True
+    mask, losses = rng.random(n) < 0.5, rng.choice([1.0, 2.0, np.inf], n)
     names = population.primitives.function_codes
     codes, sizes = population.codes, population.sizes
     keys = rng.integers(1, 1 << 62, 90).astype(np.uint64)
     known = np.append(np.uint64(0), keys)
     for kernel, given, room in (
         (tapes._sweep, (n, width, codes, sizes, arities), [np.empty((n, width), np.int32) for _ in range(3)]),
-        (tapes.pick_cells, (n, width, mask, rng.random(n)), [np.empty(n, np.int64)]),
+        (tapes.pick_hoists, (n, width, codes, sizes, arities, rng.random(n), rng.random(n)),
+         [np.zeros(width, np.int64), *np.empty((4, n), np.int64)]),
+        (tapes.pick_points, (n, width, sizes, rng.random((n, width)), rng.random(n)),
+         [np.zeros(n * width, np.int64), np.empty(1, np.int64)]),
+        (tapes.pick_cells, (n, width, np.tile(mask, (width, 1)).T | (np.arange(width) == 0), rng.random(n)),
+         [np.empty(n, np.int64)]),
         (tapes.pick_subtrees, (n, width, names["neg"], codes, sizes, arities, sizes // 2 + 1, sizes // 3 + 1,
-         mask[:, 1], rng.random(n)), [*np.zeros((2, width), np.int64), *np.empty((3, n), np.int64)]),
+         mask, rng.random(n)), [*np.zeros((2, width), np.int64), *np.empty((3, n), np.int64)]),
         (tapes.count_constants, (n, width, codes, sizes), [np.empty(n, np.int64)]),
         (tapes.compare_rows, (n, width, population.values, np.zeros((n, width))), [np.empty(n, np.bool_)]),
         (tapes.count_powers, (n, width, names["neg"], names["add"], names["neg"], codes, sizes, arities),
          [np.empty(n, np.int64)]),
         (tapes.find_coefficients, (n, width, names["mul"], names["add"], codes, sizes, arities),
          [np.empty(n, np.bool_)]),
+        (tapes.find_extremes, (n, width, codes, sizes, population.values, np.array([0.1, 3.0])),
+         [np.empty(n, np.bool_)]),
+        (tapes.weigh_forms, (n, 4, rng.choice([1.0, 2.0], 4 * n), rng.choice([-1.0, 0.0, 2.0], 4 * n),
+                             9 * rng.random(n), mask, np.array([0.7, 1.2, 0.9, 0.5])), [np.empty(4 * n, np.int64)]),
+        (tapes.find_largest, (n, 9, 30, losses, sizes, np.arange(0, 45, 5)), [np.empty(31), np.empty(9)]),
+        (tapes.order_survivors, (n, 30, rng.choice([3, 5, 2047 << 32], n), sizes, np.argsort(losses)),
+         [np.empty(31, np.int64), np.empty(n, np.int64), np.empty(n + 2, np.int64), np.empty(n, np.int64)]),
         (tapes.choose_scales, (n, 4, rng.choice([0.0, 1e-300, 1e-3, -1e200, np.inf, np.nan], (n, 4)),
                                np.array([1e-100, 1e250, 1e-50, 1e150, 4.0])), [np.empty((3, n)), np.empty(n)]),
         (tapes.fit_lines, (n, rng.random((3, n)), rng.choice([1.0, 2.0**600, 2.0**-600], n),
@@ -90,6 +101,17 @@ def test_native_kernels_do_what_they_do_in_python():
     tapes.insert_keys(90, 128, 1, keys, table)
     tapes.find_keys(90, 128, keys, table, known, found)
     assert found.tolist() == list(range(1, 91))
+
+
+def test_native_growth_does_what_it_does_in_python():
+    sizes = np.arange(60) % 20 + 1
+    limits = sizes, sizes // 3 + 1, np.full(60, 0.3)
+    found = [
+        grown_tapes(primitive_set(), 20, *limits, Terminals(), np.random.default_rng(4), loops)
+        for loops in (LOOPS, tapes.GROWTH)
+    ]
+    for own, oracle in zip(*found, strict=True):
+        assert np.array_equal(own, oracle)
 
 
 def test_hashes_are_sums_of_splitmix64():

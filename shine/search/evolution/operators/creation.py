@@ -7,6 +7,7 @@ from typing import assert_never
 import numpy as np
 
 from shine.base.typing import Floats, Indices
+from shine.compiler.tapes import GROWTH
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.growth import Terminals, grown_tapes
 from shine.lang.population import Population
@@ -94,4 +95,5 @@ def grown(
     rng: np.random.Generator,
 ) -> Population:
     """Individuals grown from an open root (see `shine.lang.growth.grown_tapes` for the parameters)."""
-    return Population(*grown_tapes(primitives, width, targets, max_depths, early, terminals, rng), primitives)
+    limits = targets, max_depths, early
+    return Population(*grown_tapes(primitives, width, *limits, terminals, rng, GROWTH), primitives)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shine.base.typing import Floats, Indices
+from shine.compiler.tapes import find_largest, order_survivors
 
 NOISE_BITS = 20
 """Low bits of a loss that count as noise: losses tie if they differ by less than about 2^-32 of their size."""
@@ -23,7 +24,9 @@ def ranking(losses: Floats, complexities: Indices, parsimony: float = 0.0) -> In
         The fitness is ``loss * (1 + parsimony * complexity)``, which charges this share of the loss for each node.
     """
     fitness = losses * (1 + parsimony * complexities)
-    return np.lexsort((complexities, rounded(fitness)))
+    # Complexity takes the place of the noise; those beyond a million are equal.
+    keys = rounded(fitness) << NOISE_BITS | np.minimum(complexities, (1 << NOISE_BITS) - 1)
+    return np.argsort(keys, kind="stable")
 
 
 def tournaments(ranked: Indices, n: int, competitors: int, rng: np.random.Generator) -> Indices:
@@ -73,13 +76,11 @@ def best_of_each_complexity(losses: Floats, complexities: Indices, n: int) -> In
     -------
     ndarray of shape (min(n, n_individuals),), int64
     """
-    best, others = _distinct(losses, complexities)
-    by_complexity = np.argsort(complexities[best], kind="stable")
-    ordered = complexities[best][by_complexity]
-    rank = np.empty(len(best), np.int64)
-    rank[by_complexity] = np.arange(len(best)) - np.searchsorted(ordered, ordered)
-    kept: Indices = np.concatenate([best[np.argsort(rank, kind="stable")], others])[:n]
-    return kept
+    count, most = len(losses), int(complexities.max(initial=0))
+    found = np.empty(count, np.int64)
+    room = np.empty(most + 1, np.int64), np.empty(count, np.int64), np.empty(count + 2, np.int64)
+    order_survivors(count, most, rounded(losses), complexities, ranking(losses, complexities), *room, found)
+    return found[:n]
 
 
 def largest_of_each_complexity(losses: Floats, complexities: Indices, wanted: Indices) -> Floats:
@@ -87,17 +88,7 @@ def largest_of_each_complexity(losses: Floats, complexities: Indices, wanted: In
 
     Offspring with a larger one hardly survive.
     """
-    known, places = np.unique(complexities, return_inverse=True)
-    largest = np.full(len(known), -np.inf)
-    np.maximum.at(largest, places, losses)
-    at = np.searchsorted(known, wanted)
-    return np.where(known.take(at, mode="clip") == wanted, largest.take(at, mode="clip"), np.inf)
-
-
-def _distinct(losses: Floats, complexities: Indices) -> tuple[Indices, Indices]:
-    """The simplest individual of each finite loss, in ascending order of loss; and all other individuals."""
-    ranked = ranking(losses, complexities)
-    keys = rounded(losses[ranked])
-    distinct = np.isfinite(losses[ranked])
-    distinct[1:] &= keys[1:] != keys[:-1]
-    return ranked[distinct], ranked[~distinct]
+    most, found = int(complexities.max(initial=0)), np.empty(len(wanted))
+    largest = np.empty(most + 1)
+    find_largest(len(losses), len(wanted), most, losses, complexities, wanted, largest, found)
+    return found

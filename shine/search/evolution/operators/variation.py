@@ -13,11 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.base.typing import Codes, Indices, Mask
 from shine.compiler.arrays import exp
-from shine.compiler.tapes import Subtrees, constant_counts, pick_cells, pick_subtrees, splice_tapes
+from shine.compiler.tapes import (
+    Subtrees,
+    constant_counts,
+    pick_cells,
+    pick_hoists,
+    pick_points,
+    pick_subtrees,
+    splice_tapes,
+)
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
@@ -104,14 +111,11 @@ def subtree_mutation(parents: Population, max_depth: int, terminals: Terminals, 
 
 def hoist_mutation(parents: Population, rng: np.random.Generator) -> Population:
     """Parents with one subtree replaced by a smaller one inside it (Kinnear 1993); single nodes do not change."""
-    sizes = Subtrees.of(parents).sizes
-    single = parents.sizes == 1
-    removed = choose((sizes > 1) | (single[:, None] & (sizes > 0)), rng)
-    positions = np.arange(parents.width)
-    begin = removed + 1 - _at(sizes, removed)
-    within = (positions >= begin[:, None]) & (positions < removed[:, None] + single[:, None])
-    kept = choose(within, rng)
-    return splice(parents, removed, _at(sizes, removed), parents, kept, _at(sizes, kept))
+    n, arities = len(parents), parents.primitives.arities
+    ends, removed, kept, inserted = np.empty((4, n), np.int64)
+    given = parents.codes, parents.sizes, arities, rng.random(n), rng.random(n), np.empty(parents.width, np.int64)
+    pick_hoists(n, parents.width, *given, ends, removed, kept, inserted)
+    return splice(parents, ends, removed, parents, kept, inserted)
 
 
 def point_mutation(parents: Population, terminals: Terminals, rng: np.random.Generator) -> Population:
@@ -119,18 +123,17 @@ def point_mutation(parents: Population, terminals: Terminals, rng: np.random.Gen
 
     A function does not change if no other has its arity.
     """
-    n, width = parents.codes.shape
-    inside = np.arange(width) < parents.sizes[:, None]
-    replaced = inside & (rng.random((n, width)) < 1 / parents.sizes[:, None])
-    replaced[np.arange(n), (rng.random(n) * parents.sizes).astype(np.int64)] = True
-    rows, positions = np.nonzero(replaced)
-    old = parents.codes[rows, positions]
+    n, width = len(parents), parents.width
+    cells, count = np.empty(n * width, np.int64), np.empty(1, np.int64)
+    pick_points(n, width, parents.sizes, rng.random((n, width)), rng.random(n), cells, count)
+    cells = cells[: count[0]]
+    old = parents.codes.ravel()[cells]
     new = _others(old, parents.primitives, rng)
     new_values = np.zeros(len(new))
     leaf = old < parents.primitives.first_function
     new[leaf], new_values[leaf] = terminals.draw(int(np.count_nonzero(leaf)), parents.primitives, rng)
     codes, values = parents.codes.copy(), parents.values.copy()
-    codes[rows, positions], values[rows, positions] = new, new_values
+    codes.ravel()[cells], values.ravel()[cells] = new, new_values
     return Population(codes, values, parents.sizes.copy(), parents.primitives)
 
 
@@ -194,11 +197,6 @@ def _others(codes: Codes, primitives: PrimitiveSet, rng: np.random.Generator) ->
     step = 1 + (rng.random(len(codes)) * (count - 1)).astype(np.int64)
     others: Codes = by_arity[first + (rank + step) % count].astype(np.int16)
     return others
-
-
-def _at(cells: NDArray[np.int32], positions: Indices) -> Indices:
-    """The cell of each row at one position."""
-    return cells[np.arange(len(cells)), positions].astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

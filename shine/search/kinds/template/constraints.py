@@ -101,7 +101,7 @@ class ConstrainedTemplates:
     def __init__(self, evaluator: PopulationEvaluator, constraints: SlotConstraints) -> None:
         self._evaluator, self._constraints = evaluator, constraints
 
-    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+    def score(self, population: Population, threshold: float | Floats = np.inf) -> Scores:
         """Scores whose losses include the penalties; inf for individuals that are not allowed."""
         n = len(population)
         scores = Scores(np.full(n, np.inf), np.ones(n), np.zeros(n))
@@ -109,7 +109,7 @@ class ConstrainedTemplates:
         if not len(which):
             return scores
         some = population.take(which)
-        found = self._evaluator.score(some, threshold)
+        found = self._evaluator.score(some, np.broadcast_to(threshold, n)[which])
         found = replace(found, losses=self._constraints.charged(some, found.losses))
         return scores.replaced(which, found).within(threshold)
 

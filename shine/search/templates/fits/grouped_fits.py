@@ -83,7 +83,7 @@ class GroupedFits(PickledByArguments):
         self._run(FIT_GROUPED, composed, unknowns, arrays, steps)
         return values, errors + self._least
 
-    def errors(self, composed: Sequence[Composed], unknowns: Unknowns, values: Floats, limit: float) -> Floats:
+    def errors(self, composed: Sequence[Composed], unknowns: Unknowns, values: Floats, limit: float | Floats) -> Floats:
         """Sum of the errors above the least ones of each individual; inf where it is not below the limit."""
         errors = np.full(len(values), limit)
         own = {"unknowns": np.array(values, np.float64, order="C"), "errors": errors, "tolerance": np.zeros(1)}

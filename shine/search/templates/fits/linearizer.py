@@ -212,7 +212,7 @@ class TemplateEvaluator(PickledByArguments):
         else:
             self._fits = GroupedFits(composer, dataset, loss, threads)
 
-    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+    def score(self, population: Population, threshold: float | Floats = np.inf) -> Scores:
         """Losses of individuals; those above the threshold become inf, and are not evaluated to the end."""
         composed = self._composer.composed(population)
         if self._plain is not None:

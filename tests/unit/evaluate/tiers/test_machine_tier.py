@@ -250,6 +250,8 @@ def assert_only_losses_above_are_inf(data: Dataset, population: Population, loss
         for index in np.flatnonzero(found != np.where(losses <= threshold, losses, np.inf))
     ]
     assert wrong == []
+    own = np.resize(thresholds(losses), len(losses))
+    assert np.array_equal(score(population, own).losses, np.where(losses <= own, losses, np.inf))
 
 
 @pytest.mark.slow

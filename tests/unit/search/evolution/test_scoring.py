@@ -44,8 +44,9 @@ class SlowCounter(NodeCounter):
         return super().score(population)
 
 
-def scorer_of(evaluator, clock=lambda: 0.0, deadline=np.inf, width=20, fitter=None):
-    return Scorer(Scoring(evaluator, fitter), Archive.empty(PRIMITIVES, width), Deadline(clock, deadline))
+def scorer_of(evaluator, clock=lambda: 0.0, deadline=np.inf, width=20, fitter=None, first=None):
+    scoring = Scoring(evaluator, fitter, first=first)
+    return Scorer(scoring, Archive.empty(PRIMITIVES, width), Deadline(clock, deadline))
 
 
 def random_population(n=1000):
@@ -115,11 +116,11 @@ class SumOfConstants:
     def __init__(self, clock=None, seconds_each=0.0):
         self.clock, self.seconds_each, self.count = clock, seconds_each, 0
 
-    def score(self, population):
+    def score(self, population, threshold=np.inf):
         self.count += len(population)
         if self.clock is not None:
             self.clock.now += self.seconds_each * len(population)
-        return scores_without_lines(np.abs(population.values.sum(axis=1) - 100.0).tolist())
+        return scores_without_lines(np.abs(population.values.sum(axis=1) - 100.0).tolist()).within(threshold)
 
 
 def rounded_up(population, scores, limits):
@@ -165,16 +166,18 @@ def test_a_fitted_individual_is_not_evaluated_again():
 
 
 @pytest.mark.slow
-def test_slices_change_neither_the_archive_nor_the_memory(monkeypatch):
+@pytest.mark.parametrize("first", [None, SumOfConstants()])
+def test_slices_change_neither_the_archive_nor_the_memory(monkeypatch, first):
     # The memory is so small that it forgets all the time: the order of its entries matters.
     monkeypatch.setattr("shine.search.evolution.scoring.Memory", lambda capacity, known: Memory(700, known))
     clock = Clock()
-    slow = scorer_of(SumOfConstants(clock, 0.01), clock, fitter=rounded_up)
-    fast = scorer_of(SumOfConstants(), fitter=rounded_up)
+    slow = scorer_of(SumOfConstants(clock, 0.01), clock, fitter=rounded_up, first=first)
+    fast = scorer_of(SumOfConstants(), fitter=rounded_up, first=first)
     terminals = Terminals((0.0, 3.0), 0.7)
     for seed in range(40):
         population = ptc2(400, PRIMITIVES, 20, 10, terminals, np.random.default_rng(seed % 7 + seed // 20))
-        one, other = slow.scored(population), fast.scored(population)
+        limits = np.linspace(80.0, 100.0, 400)
+        one, other = slow.scored(population, limits), fast.scored(population, limits)
         assert_same(one[0], other[0])
         assert np.array_equal(one[1], other[1])
         assert slow.evaluations == fast.evaluations
@@ -208,6 +211,27 @@ def dataset_of(target):
     """Rows of x and y between 1/2 and 3, with a target that is a function of them."""
     x, y = np.random.default_rng(0).uniform(0.5, 3.0, (2, 80))
     return Dataset(np.array([x, y]), np.asarray(target(x, y)), None, ("x", "y"))
+
+
+def test_only_individuals_above_their_limits_that_the_archive_would_not_take_are_given_up():
+    data = dataset_of(lambda x, y: x * y + np.sin(x))
+    scorers = [
+        Scorer(
+            Scoring(
+                evaluator_of(data, "mse", True, "float64", "machine"), lambda population, *_: population, first=first
+            ),
+            Archive.empty(MIXED, 15),
+            Deadline(lambda: 0.0, np.inf),
+        )
+        for first in (None, evaluator_of(data.take(np.arange(20)), "mse", True, "float64", "machine"))
+    ]
+    for seed in range(3):
+        population, limits = ptc2(300, MIXED, 15, 8, Terminals(), np.random.default_rng(seed)), np.linspace(0.5, 3, 300)
+        exact, found = (scorer.scored(population, limits)[1] for scorer in scorers)
+        assert (np.isin(found, exact) | np.isinf(found)).all()
+        assert (found == exact)[exact <= limits].all()
+    assert np.count_nonzero(found != exact) > 50
+    assert_same(scorers[0].archive.individuals, scorers[1].archive.individuals)
 
 
 def test_a_fitter_changes_individuals_with_constants_and_finite_losses_only():
