@@ -104,7 +104,7 @@ class ComponentSearch:
         return found
 
     def _best(self, left: Sequence[Floats], clearly: bool) -> int:
-        """The best of some models, by what they leave of the target, or the first that none is `clearly` better than."""
+        """The best model, by what each leaves of the target; or the first that none is `clearly` better than."""
         unseen = self._seen if self._seen.all() else ~self._seen
         scale = float(np.abs(self.target).max()) or 1.0
         weights = self._all_weights[unseen] / self._all_weights[unseen].sum()
