@@ -33,7 +33,7 @@ class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
 
     The components are chosen by what they add, together, to a linear model: the first is a formula for the target, each
     further one a formula for the residual of the earlier ones. The searches do not see a quarter of the rows. These say
-    how many components pay, beside the raw features or in place of them, to within their standard error.
+    how many components pay: beside the raw features, by more than their standard error.
 
     There is no `objective`: what a component adds to the linear model decides. Search for formulas with a score of your
     own by ``SymbolicRegressor(objective=...)``.
