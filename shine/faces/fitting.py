@@ -104,7 +104,7 @@ def _place(model: Model, front: Front) -> str:
     if isinstance(first, TemplateModel):
         raise DataError("beside: the front is that of a template; give the result of a search without one")
     if first.basis is None or first.basis.of is not None:
-        raise DataError("beside: the front does not know its rows, as it is from a file; search again")
+        raise DataError("beside: a front from a file does not know its rows; search again")
     rows = first.basis.rows
     if missing := set(model.tree.used_parameters) - set(rows.features):
         raise DataError(f"beside: the front has no column {min(missing)}; its columns are {listed(rows.features)}")

@@ -61,24 +61,28 @@ class ComponentSearch:
         see some of the rows, which then say how many components pay. In place of the raw features, a linear model of
         these is the first component if it is better than the formulas.
         """
-        working, judged = self._components(raw=False), self._components(raw)
+        known, working, judged = Components(self._all_weights), self._components(raw=False), self._components(raw)
         fronts: list[Front] = []
         while len(fronts) < count and not self.searches.stopped_by_user:
             if fronts and self._is_explained(judged.residual(self.target), judged):
                 break
             front = self._front(working.residual(self.target), len(fronts))
-            position = working.first_new(
+            position = known.first_new(
                 ((at, front[at].predict(self.rows)) for at in _by_preference(front, int(self._seen.sum()))),
                 self.max_correlation,
             )
             if position is None and (fronts or raw):
                 break
             fronts.append(front if position is None else replace(front, best_index=position, reason=""))
-            for components in (working, judged):
+            for components in (known, working, judged):
                 components.add(fronts[-1].best.predict(self.rows))
         if raw:
             return fronts[: self._best(self._left(fronts, raw), raw)]
-        beside = [*self._linear(fronts[0]), *fronts][:count]
+        beside, known = list[Front](), Components(self._all_weights)
+        for front in [*self._linear(fronts[0]), *fronts]:
+            if len(beside) < count and known.is_new(front.best.predict(self.rows), self.max_correlation):
+                beside.append(front)
+                known.add(front.best.predict(self.rows))
         best = self._best([*self._left(fronts, raw)[1:], *self._left(beside, raw)[1:]], raw)
         return fronts[: best + 1] if best < len(fronts) else beside[: best + 1 - len(fronts)]
 
@@ -86,7 +90,7 @@ class ComponentSearch:
     def _seen(self) -> Mask:
         """Whether the searches see a row: all, if there are few."""
         rows = Dataset.from_arrays(self.rows, self.target, sample_weight=self.weights)
-        if rows.n_rows < FEWEST:
+        if rows.n_rows < FEWEST or len(np.unique(self.rows[self._all_weights > 0], axis=0)) < FEWEST:
             return np.ones(rows.n_rows, np.bool_)
         return ~kept_back(rows, "random", KEPT, self.searches.settings.seed)
 

@@ -159,9 +159,10 @@ class Finish:
             for each in (front, near)
         )
         if rows.serial is not None:
-            choice = replace(
-                choice, reason=f"{choice.reason}; {_alike(models[choice.index], rows.serial.told(rows.n_rows))}"
-            )
+            told = [rows.serial.told(rows.n_rows)]
+            with suppress(DataError):  # as the summary tells it
+                told[:0] = [note for note in models[choice.index].uncertainty.notes if note.startswith(ALIKE)]
+            choice = replace(choice, reason=f"{choice.reason}; {told[0]}")
         if self.rows_with_outliers is not None:
             models, choice = self._with_outliers(models, choice, rows)
         if self.all_rows is not None:
@@ -339,10 +340,3 @@ class Finish:
         """Nats of each formula's oddity; inf if it may not be chosen."""
         nats = oddities_of([model.tree for model in front], with_functions(self.task.primitives, LINE_FUNCTIONS))
         return (np.array(nats) + self._directed(front, rows)[0]).tolist()
-
-
-def _alike(model: Model, otherwise: str) -> str:
-    """How the errors of neighbouring rows correlate, as the summary of a model tells it, if it does."""
-    with suppress(DataError):
-        return next((note for note in model.uncertainty.notes if note.startswith(ALIKE)), otherwise)
-    return otherwise

@@ -71,5 +71,5 @@ def test_constants_of_exact_formulas_have_all_their_digits():
 def test_a_front_has_no_law_twice():
     draft = Draft(SimpleNamespace(loss=loss_of("mse"), enough=0.0), None, ROWS)
     draft.primitives = PrimitiveSet(tuple(STANDARD.values()), ("x",))
-    draft.kept = [model(text) for text in ("5*x/exp(0.2*x)", "5*x/(exp(0.2*x) + 1e-9)", "5*x/exp(0.3*x)")]
-    assert [each.expression for each in draft.plainest(draft.kept)] == ["5*x/exp(0.2*x)", "5*x/exp(0.3*x)"]
+    draft.kept = [model(text) for text in ("5*x/exp(0.2*x)", "5*x/(exp(0.2*x) + 1e-9)", "5*x")]
+    assert [each.expression for each in draft.plainest(draft.kept)] == ["5*x", "5*x/exp(0.2*x)"]
