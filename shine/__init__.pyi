@@ -32,6 +32,7 @@ from .faces.estimators import SymbolicClassifier as SymbolicClassifier
 from .faces.estimators import SymbolicRegressor as SymbolicRegressor
 from .faces.estimators import SymbolicTransformer as SymbolicTransformer
 from .faces.evolving import evolve as evolve
+from .faces.fitting import fit as fit
 from .formats.read.llvmir import primitive_from_llvm as primitive_from_llvm
 from .lang.forms.primitives import PrimitiveSet as PrimitiveSet
 from .lang.parse import parse as parse

@@ -23,7 +23,7 @@ DECIDING = sorted(
     path
     for place in (
         *("search", "evaluate/domain", "evaluate/protocols.py", "evaluate/scores.py", "evaluate/rollouts"),
-        *(f"data/datasets/{name}.py" for name in ("dataset", "recipe")),
+        *(f"data/datasets/{name}.py" for name in ("dataset", "recipe", "serial")),
         *(f"faces/estimators/{name}.py" for name in DECIDING_ESTIMATORS),
     )
     for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))

@@ -15,7 +15,7 @@ from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.grammar import check_name
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import is_list, normalized, value_text
-from shine.lang.forms.synonyms import JULIA, OPERATORS
+from shine.lang.forms.synonyms import OPERATORS, OTHER_NAMES
 from shine.lang.forms.tree import Primitive
 from shine.lang.parse import parse
 from shine.lang.presentation import definition
@@ -78,7 +78,7 @@ def primitive_named(word: str) -> str:
     """The primitive that an operator, or the dotted name of a function of Python or NumPy, means; else the word."""
     word = word.strip()
     known = known_text(word)
-    return _own(known.names[0]) if known is not None else OPERATORS.get(word) or JULIA.get(word, normalized(word))
+    return _own(known.names[0]) if known is not None else OPERATORS.get(word) or OTHER_NAMES.get(word, normalized(word))
 
 
 def _own(name: str) -> str:

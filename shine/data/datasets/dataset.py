@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +15,9 @@ from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices
 from shine.data.columns.headings import check_features
 from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
-from shine.data.datasets.serial import Serial
+
+if TYPE_CHECKING:
+    from shine.data.datasets.serial import Serial  # the compiler is slow to load
 
 COPIED_BYTES = 1 << 25
 """Columns of at most this size are copied to be contiguous; larger ones stay as they are, to save memory."""

@@ -8,12 +8,15 @@ from typing import Self
 import numpy as np
 
 from shine.base.typing import Floats, Indices
+from shine.compiler.arrays import Regression, dot, exp, inner, log
 
 LEAST_GAP, APART = 1e-3, 1e6
 """Distance of rows at the same place, which have different errors, and of groups, whose errors do not correlate."""
 
 LEAST_ROWS = 8
 """Independent rows that are left at least: slopes are determined by how rows differ, not by their number."""
+
+ALIKE = "errors of neighbouring rows correlate by"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +45,7 @@ class Serial:
         """Correlation of each row's error, in this order, with that of the row before; 0 for the first row."""
         gaps = np.maximum(np.diff(self.places[self.order]), LEAST_GAP)
         known = self.correlation if correlation is None else correlation
-        return np.concatenate([np.zeros(1), np.float64(known) ** gaps])
+        return np.concatenate([np.zeros(1), exp(log(np.array(known)) * gaps)])
 
     @property
     def independent_rows(self) -> float:
@@ -52,15 +55,14 @@ class Serial:
 
     def told(self, rows: int) -> str:
         """What so many rows count as, for people."""
-        alike = f"errors of neighbouring rows correlate by {self.correlation:.2g}"
-        return f"{alike}: these {rows} rows count as {self.independent_rows:.0f}"
+        return f"{ALIKE} {self.correlation:.2g}: these {rows} rows count as {self.independent_rows:.0f}"
 
     def shrinkage(self, errors: Floats) -> float:
         """Share of a mean squared error from which independent ones have the likelihood of these."""
         own = self.estimated(errors, np.zeros((0, len(errors))))
         parts, factors = own.innovations(errors)
         with np.errstate(all="ignore"):
-            share = float(np.sum(parts**2) / np.sum(errors**2) * np.exp(2 * factors))
+            share = float(dot(parts, parts) / dot(errors, errors) * exp(np.array(2 * factors)))
         return share if share > 0 else 1.0
 
     def innovations(self, errors: Floats, correlation: float | None = None) -> tuple[Floats, float]:
@@ -71,7 +73,7 @@ class Serial:
         links, ordered = self.links(correlation), errors[..., self.order]
         before = np.concatenate([np.zeros_like(ordered[..., :1]), ordered[..., :-1]], axis=-1)
         sizes = np.sqrt(1 - links**2)
-        return (ordered - links * before) / sizes, float(np.mean(np.log(sizes)))
+        return (ordered - links * before) / sizes, float(np.mean(log(sizes)))
 
     def correlated(self, columns: Floats) -> Floats:
         """Sums of the products of columns over all pairs of rows, times the correlation of the rows' errors."""
@@ -79,8 +81,8 @@ class Serial:
         before = np.zeros_like(ordered)
         for row in range(1, len(ordered)):
             before[row] = links[row] * (before[row - 1] + ordered[row - 1])
-        across = ordered.T @ before
-        found: Floats = ordered.T @ ordered + across + across.T
+        across = inner(ordered.T, before.T)
+        found: Floats = inner(ordered.T, ordered.T) + across + across.T
         return found
 
     def estimated(self, errors: Floats, columns: Floats) -> Self:
@@ -92,17 +94,18 @@ class Serial:
 
         def length(correlation: float) -> float:
             whitened, factors = self.innovations(both, correlation)
-            sizes = np.abs(np.diagonal(np.linalg.qr(whitened.T, mode="r")))
-            kept = sizes[:-1] > DEPENDENT * np.max(sizes[:-1], initial=0.0)
+            regression = Regression.of(whitened, DEPENDENT)
+            sizes = np.diagonal(regression.triangle) * regression.scale * regression.kept
             with np.errstate(divide="ignore"):
-                logs = np.sum(np.log(sizes[:-1][kept])) + freedom * np.log(sizes[-1])
+                logs = np.sum(log(sizes[:-1][regression.kept[:-1]])) + freedom * log(sizes[-1:])[0]
             return float(logs) + len(errors) * factors
 
-        return replace(self, correlation=min(np.tanh(np.linspace(0, LARGEST, TRIED)).tolist(), key=length))
+        squares = exp(np.linspace(0, 2 * LARGEST, TRIED))
+        return replace(self, correlation=min(((squares - 1) / (squares + 1)).tolist(), key=length))
 
 
 LARGEST, TRIED = 3.0, 100
 """Largest correlation, 0.995, by the number whose hyperbolic tangent it is, and how many are tried."""
 
 DEPENDENT = 1e-10
-"""Columns whose part across the others is a smaller share of the largest one do not count."""
+"""Columns whose part across the others is a smaller share do not count."""

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shine.base.typing import Floats
-from shine.compiler.arrays import Regression, dot, log
-from shine.data.datasets.dataset import Dataset
+from shine.base.lazy import cached_property
+from shine.base.typing import Floats, Mask
+from shine.compiler.arrays import Regression, dot, least_squares
+from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.data.user_data import TrainingArrays
 from shine.faces.estimators.fit_searches import FitSearches
 from shine.faces.estimators.parameters import Selection, selected
 from shine.formats.read.guesses import Guess
-from shine.search.description import NATS_A_NODE
-from shine.search.models.certainty import CONVINCING, fitted_constants
+from shine.lang.parse import parse
+from shine.search.finishing.kept_rows import kept_back, least_error
 from shine.search.models.front import Front
-from shine.search.models.model import Model
 from shine.search.run import search
 
 EXPLAINED = 1e-12
 """Standard deviation of the residual, as a share of the target's, below which nothing is left to explain."""
+
+FEWEST, KEPT, UNSEEN = 12, 0.25, 1e-12
+"""Rows from which some are kept back from the searches; their share; and their weight, which is next to nothing, in the
+linear models that they judge."""
 
 
 @dataclass(frozen=True)
@@ -51,59 +54,81 @@ class ComponentSearch:
     selection: Selection
     max_correlation: float
 
-    def with_raw_features(self, count: int) -> list[Front]:
-        """At most `count` components for a linear model that has the raw features, too.
+    def found(self, count: int, raw: bool) -> list[Front]:
+        """At most `count` components for a linear model, which has the `raw` features, too.
 
-        The first of the searches is for the target itself: its simplest laws need not be laws for the residual.
+        The first search is for the target, each further one for the residual of the components before it. They do not
+        see some of the rows, which then say how many components pay. In place of the raw features, a linear model of
+        these is the first component if it is better than the formulas.
         """
-        components = Components(self._all_weights, self.rows.T)
-        effective = Dataset.from_arrays(self.rows, self.target, sample_weight=self.weights).effective_rows
-        fronts: list[Front] = []
-        candidates: list[tuple[Front, int, Floats, float]] = []
-        first: Front | None = None
-        while len(fronts) < count and not self.searches.stopped_by_user:
-            residual = self.target if first is None else components.residual(self.target)
-            if first is not None and self._is_explained(residual, components):
-                break
-            front = self._front(residual, len(self.searches.results))
-            # Larger formulas than the recommended one fit the noise.
-            chosen = range(front.best_index + 1) if self.selection == "best" else [front.best_index]
-            chosen = [at for at in chosen if front[at].tree.size <= len(self.rows)]
-            candidates += [(front, at, front[at].predict(self.rows), _price(front[at], effective)) for at in chosen]
-            candidates = [each for each in candidates if components.is_new(each[2], self.max_correlation)]
-            added = max(
-                candidates,
-                key=lambda each: components.nats_saved(each[2], self.target, effective) - each[3],
-                default=None,
-            )
-            if added is not None and components.nats_saved(added[2], self.target, effective) > added[3]:
-                components.add(added[2])
-                fronts.append(replace(added[0], best_index=added[1], reason=""))
-            elif first is not None:
-                break
-            first = first or front
-        return fronts
-
-    def instead(self, count: int) -> list[Front]:
-        """At most `count` components that replace the raw features."""
-        components = Components(self._all_weights)
+        known, working, judged = Components(self._all_weights), self._components(raw=False), self._components(raw)
         fronts: list[Front] = []
         while len(fronts) < count and not self.searches.stopped_by_user:
-            residual = components.residual(self.target)
-            if fronts and self._is_explained(residual, components):
+            if fronts and self._is_explained(judged.residual(self.target), judged):
                 break
-            front = self._front(residual, len(fronts))
-            position = components.first_new(
-                ((position, front[position].predict(self.rows)) for position in _by_preference(front, len(self.rows))),
+            front = self._front(working.residual(self.target), len(fronts))
+            position = known.first_new(
+                ((at, front[at].predict(self.rows)) for at in _by_preference(front, int(self._seen.sum()))),
                 self.max_correlation,
             )
-            if position is not None:
-                front = replace(front, best_index=position, reason="")
-            elif fronts:
+            if position is None and (fronts or raw):
                 break
+            fronts.append(front if position is None else replace(front, best_index=position, reason=""))
+            for components in (known, working, judged):
+                components.add(fronts[-1].best.predict(self.rows))
+        if raw:
+            return fronts[: self._best(self._left(fronts, raw), raw)]
+        beside, known = list[Front](), Components(self._all_weights)
+        for front in [*self._linear(fronts[0]), *fronts]:
+            if len(beside) < count and known.is_new(front.best.predict(self.rows), self.max_correlation):
+                beside.append(front)
+                known.add(front.best.predict(self.rows))
+        best = self._best([*self._left(fronts, raw)[1:], *self._left(beside, raw)[1:]], raw)
+        return fronts[: best + 1] if best < len(fronts) else beside[: best + 1 - len(fronts)]
+
+    @cached_property
+    def _seen(self) -> Mask:
+        """Whether the searches see a row: all, if there are few."""
+        rows = Dataset.from_arrays(self.rows, self.target, sample_weight=self.weights)
+        if rows.n_rows < FEWEST or len(np.unique(self.rows[self._all_weights > 0], axis=0)) < FEWEST:
+            return np.ones(rows.n_rows, np.bool_)
+        return ~kept_back(rows, "random", KEPT, self.searches.settings.seed)
+
+    def _components(self, raw: bool) -> Components:
+        weights = np.where(self._seen, 1.0, UNSEEN) * self._all_weights
+        return Components(weights, self.rows.T if raw else None)
+
+    def _left(self, fronts: Sequence[Front], raw: bool) -> list[Floats]:
+        """What the first components, of each number from 0, leave of the target."""
+        components = self._components(raw)
+        found = [components.residual(self.target)]
+        for front in fronts:
             components.add(front.best.predict(self.rows))
-            fronts.append(front)
-        return fronts
+            found.append(components.residual(self.target))
+        return found
+
+    def _best(self, left: Sequence[Floats], clearly: bool) -> int:
+        """The best model, by what each leaves of the target; or the first that none is `clearly` better than."""
+        unseen = self._seen if self._seen.all() else ~self._seen
+        scale = float(np.abs(self.target).max()) or 1.0
+        weights = self._all_weights[unseen] / self._all_weights[unseen].sum()
+        errors = weights * (np.array(left)[:, unseen] / scale) ** 2
+        enough = (EXPLAINED * self._components(raw=False).deviation(self.target) / scale) ** 2
+        if clearly:
+            return least_error(errors, None, np.arange(len(left), dtype=np.float64), enough) or 0
+        return int(np.argmin(np.maximum(np.nan_to_num(stable_sum(errors), nan=np.inf), enough)))
+
+    def _linear(self, front: Front) -> list[Front]:
+        """The linear model of the raw features as a front; empty if it is too long."""
+        roots, names = np.sqrt(self._components(raw=False).weights), front.best.tree.parameters
+        columns = roots * np.vstack([np.ones(len(roots)), self.rows.T])
+        with np.errstate(all="ignore"):
+            first, *slopes = least_squares(columns, roots * self.target).tolist()
+        if 4 * len(names) > len(self.rows) or not np.isfinite([first, *slopes]).all():
+            return []
+        terms = [repr(first), *(f"{slope!r}*{name}" for slope, name in zip(slopes, names, strict=True) if slope)]
+        tree = parse(" + ".join(terms), names)
+        return [replace(front, models=(replace(front.best, tree=tree),), best_index=0, beside=(), reason="")]
 
     @property
     def _all_weights(self) -> Floats:
@@ -113,14 +138,10 @@ class ComponentSearch:
         return components.deviation(residual) <= EXPLAINED * components.deviation(self.target)
 
     def _front(self, residual: Floats, number: int) -> Front:
-        arrays = TrainingArrays(self.rows, residual, sample_weight=self.weights)
+        weights = None if self.weights is None else self.weights[self._seen]
+        arrays = TrainingArrays(self.rows[self._seen], residual[self._seen], sample_weight=weights)
         found = self.searches.run(search, arrays, self.earlier(number)).front
         return selected(found, self.selection)
-
-
-def _price(model: Model, rows: float) -> float:
-    """Nats that a component must save: those to write it down, and what convinces."""
-    return NATS_A_NODE * model.tree.size + 0.5 * fitted_constants(model.tree) * math.log(max(rows, 1.0)) + CONVINCING
 
 
 def _by_preference(front: Front, rows: int) -> list[int]:
@@ -134,17 +155,8 @@ def _by_preference(front: Front, rows: int) -> list[int]:
     return list(dict.fromkeys([front.best_index, *others]))
 
 
-DEPENDENT = 1e-9
-"""Squared length, as a share of its own, that a column must have beyond the others to add anything to them."""
-
-LEAST_FREEDOM = 1e-3
-"""Least part of a residual that the row does not determine itself."""
-
 LARGEST_RESIDUAL = 1000
 """Largest exponent of two of residuals: of a few rows they may be much larger than the target."""
-
-ROUNDING = 1e-24
-"""Share of squared errors that counts as none left."""
 
 
 class Components:
@@ -159,7 +171,8 @@ class Components:
     """
 
     def __init__(self, weights: Floats, raw: Floats | None = None) -> None:
-        self._roots = np.sqrt(weights / weights.sum())
+        self.weights = weights / weights.sum()
+        self._roots = np.sqrt(self.weights)
         self._columns: list[Floats] = []
         self._raw = [] if raw is None else [self._standardized(values) for values in raw]
 
@@ -179,30 +192,6 @@ class Components:
         rest = self._model.rest(np.ldexp(target, -exponent) * self._roots)
         own = np.divide(rest, self._roots, out=np.zeros_like(target), where=self._roots > 0)
         return np.ldexp(own, min(exponent, LARGEST_RESIDUAL))
-
-    def nats_saved(self, values: Floats, target: Floats, rows: float) -> float:
-        """Nats by which another formula shortens the description of a target by a linear model, its own not counted.
-
-        The coefficient is paid for, and each row's error is that of a model fitted to the other rows, so that a formula
-        with a few extreme values gains nothing by them. `rows` is their effective number; those
-        that the model's coefficients use up say nothing.
-        """
-        model = self._model
-        # An exact power of two keeps squares of large numbers finite, and changes nothing.
-        target = np.ldexp(target, -int(np.frexp(np.abs(target).max())[1]))
-        rest, own = model.rest(target * self._roots), model.rest(self._standardized(values))
-        before, length = float(dot(rest, rest)), float(dot(own, own))
-        free = rows - len(self._raw) - len(self._columns) - 2
-        if free < 1 or not before > ROUNDING * self.deviation(target) ** 2 or not length > DEPENDENT:
-            return 0.0
-        unit = own / np.sqrt(length)
-        leverages = dot(model.basis.T, model.basis.T) / (rows * self._roots**2)
-        errors = [
-            _left_out(rest, leverages),
-            _left_out(rest - float(dot(unit, rest)) * unit, leverages + unit**2 / (rows * self._roots**2)),
-        ]
-        shares = log(np.array([max(errors[1], ROUNDING * before) / errors[0], rows]))
-        return -0.5 * free * float(shares[0]) - 0.5 * float(shares[1])
 
     @property
     def _model(self) -> Regression:
@@ -234,11 +223,6 @@ class Components:
             norm = _length(centred)
         largest = float(np.abs(values).max(initial=0.0))
         return centred / norm if np.isfinite(norm) and norm > 1e-12 * largest else np.zeros_like(values)
-
-
-def _left_out(rest: Floats, leverages: Floats) -> float:
-    """Sum of the squared errors of rows that the model does not see, from residuals and leverages (Allen 1974)."""
-    return float(dot(rest, rest / np.maximum(1 - leverages, LEAST_FREEDOM) ** 2))
 
 
 def _length(vector: Floats) -> float:

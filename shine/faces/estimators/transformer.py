@@ -31,10 +31,9 @@ MOST_COMPONENTS = 10_000
 class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
     """A scikit-learn transformer whose features are formulas that relate to a target, and little to one another.
 
-    The components are chosen by what they add to a linear model of the raw features and of one another: candidates come
-    from a search for the target, then from searches for the residual, and one becomes a component if it shortens the
-    description of the target by more than it takes to write it down. So the components beside the raw features are
-    rarely worse than these alone.
+    The components are chosen by what they add, together, to a linear model: the first is a formula for the target, each
+    further one a formula for the residual of the earlier ones. The searches do not see a quarter of the rows. These say
+    how many components pay: beside the raw features, by more than their standard error.
 
     There is no `objective`: what a component adds to the linear model decides. Search for formulas with a score of your
     own by ``SymbolicRegressor(objective=...)``.
@@ -42,17 +41,16 @@ class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
     Parameters
     ----------
     n_components : int
-        Most components. There are fewer if no other formula adds anything, or if every further formula correlates with
-        an earlier one by more than `max_correlation`; and none if nothing adds to the raw features.
+        Most components. There are fewer if more do not pay, or if every further formula correlates with an earlier one
+        by more than `max_correlation`; and none if nothing adds to the raw features.
     raw_features : bool
-        Whether the raw features stay, before the components. If not, the components replace them: the first is a
-        formula for the target, and each further one a formula for the residual of a linear model of the earlier ones.
+        Whether the raw features stay, before the components. If not, the components replace them; the first is then a
+        linear model of them if that predicts better than formulas.
     max_correlation : float
         Largest absolute correlation of two components.
     model_selection : {"best", "accuracy", "score"} or callable
         Which formula of each front becomes a component (see `SymbolicRegressor`). If it is constant, or correlates too
-        much with an earlier component, the formula of least loss that does not is taken instead. Beside the raw
-        features, the formulas up to the chosen one are candidates with "best", and else the chosen ones only.
+        much with an earlier component, the formula of least loss that does not is taken instead.
     max_time : float, optional
         Seconds for all components together.
     population_size, generations, primitives, max_size, max_depth, stop_loss, parsimony, guesses, constraints, units, \
@@ -137,9 +135,7 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
         targets = numbers(given, "y", 1)
         weights, rows, targets = seen(checked_weights(sample_weight, rows), rows, targets, shuffled=True)
         merged = Dataset.from_arrays(rows, targets, sample_weight=weights).merged()
-        titles = [f"{'residual' if self.raw_features else 'component'} {number}" for number in range(count)]
-        if self.raw_features:
-            titles.insert(0, "target")
+        titles = [f"component {number}" for number in range(count)]
         searches = self._fit_searches(len(titles), titles)
         find = ComponentSearch(
             np.ascontiguousarray(merged.columns.T),
@@ -151,7 +147,7 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
             self.max_correlation,
         )
         with searches.shown(live, type(self).__name__, y):
-            fronts = find.with_raw_features(count) if self.raw_features else find.instead(count)
+            fronts = find.found(count, bool(self.raw_features))
         self.n_components_ = len(fronts)
         return self._found(searches, fronts, single=False)
 

@@ -19,7 +19,7 @@ from shine.base.errors import ExportError, ShineError, reason
 from shine.base.lazy import cached_property
 from shine.faces.runs.files import record_in
 from shine.lang.forms.names import cut, identifier
-from shine.lang.forms.synonyms import FUNCTIONS, OPERATORS
+from shine.lang.forms.synonyms import FUNCTIONS, OPERATORS, OTHER_NAMES
 from shine.lang.parse import parse
 from shine.lang.vocabulary import primitive_table
 
@@ -289,7 +289,7 @@ def words_of(formula: str) -> frozenset[str]:
 
 def word(given: str) -> str:
     """The word for a function, an operator or a feature, which may go by its heading, as users name it."""
-    known = OPERATORS.get(given) or FUNCTIONS.get(given)
+    known = OPERATORS.get(given) or FUNCTIONS.get(given) or OTHER_NAMES.get(given)
     return known or (identifier(given) if any(map(str.isalnum, given)) else given)
 
 

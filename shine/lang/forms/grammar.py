@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.names import MOST_PRIMITIVES, listed, name_problem, normalized, shown, similar, value_text
 from shine.lang.forms.primitives import FOLDED
-from shine.lang.forms.synonyms import JULIA
+from shine.lang.forms.synonyms import LACKING, OTHER_NAMES
 from shine.lang.forms.tape import MAX_NODES, application
 from shine.lang.forms.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS, Primitive
 from shine.lang.forms.visitor import TreeVisitor, Visit
@@ -206,13 +206,12 @@ class ExpressionVerifier(TreeVisitor):
                 reject(ADVICE["Attribute"], node.func)
             reject("only a primitive can be called, by its name", node)
         name = check_name(node.func.id, node.func)
-        name = JULIA.get(name, name) if name not in self.primitives else name
+        name = OTHER_NAMES.get(name, name) if name not in self.primitives else name
         primitive = self.primitives.get(name)
         if primitive is None:
-            reject(
-                f"unknown primitive {shown(name)}; known are {listed(sorted(self.primitives), MOST_PRIMITIVES)}",
-                node.func,
-            )
+            hint = f"write {LACKING[name]}; " if LACKING.get(name) else ""
+            known = listed(sorted(self.primitives), MOST_PRIMITIVES)
+            reject(f"unknown primitive {shown(name)}; {hint}known are {known}", node.func)
         if node.keywords:
             reject(f"{name} takes no keyword arguments", node)
         given = len(node.args)

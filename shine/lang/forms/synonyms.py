@@ -98,9 +98,9 @@ NOTES = {
 
 FUNCTIONS = {
     "plus": "add", "subtract": "sub", "minus": "sub", "multiply": "mul", "times": "mul", "mult": "mul",
-    "divide": "div", "truediv": "div", "power": "pow", "negative": "neg", "absolute": "abs", "fabs": "abs",
-    "ln": "log", "sqr": "square", "sq": "square", "reciprocal": "inv", "inverse": "inv", "sig": "sigmoid",
-    "logistic": "sigmoid", "expit": "sigmoid", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "maximum": "max",
+    "divide": "div", "truediv": "div", "power": "pow", "negative": "neg", "absolute": "abs",
+    "sqr": "square", "sq": "square", "reciprocal": "inv", "inverse": "inv", "sig": "sigmoid",
+    "logistic": "sigmoid", "maximum": "max",
     "minimum": "min", "cond": "where", "if_then_else": "where", "ite": "where", "greater": "gt", "less": "lt",
     "pdiv": "protected_div", "plog": "protected_log", "psqrt": "protected_sqrt", "remainder": "mod",
     "signum": "sign", "sine": "sin", "cosine": "cos", "tangent": "tan", "safe_log": "log", "safe_sqrt": "sqrt",
@@ -108,8 +108,19 @@ FUNCTIONS = {
 }  # fmt: skip
 """Shine's primitives, by the names that other libraries have for them, for messages."""
 
-JULIA = {"ifelse": "where", "abs2": "square"}
-"""Primitives, by Julia's names, which are understood in formulas."""
+OTHER_NAMES = {
+    "ifelse": "where", "abs2": "square", "ln": "log", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
+    "fabs": "abs", "expit": "sigmoid",
+}  # fmt: skip
+"""Primitives, by names of Julia, NumPy and textbooks, which are understood in formulas."""
+
+LACKING = {
+    **dict.fromkeys(("asinh", "arcsinh"), "sign(x)*log1p(abs(x) + x*x/(1 + sqrt(x*x + 1)))"),
+    **dict.fromkeys(("acosh", "arccosh"), "log(x + sqrt(x*x - 1))"),
+    **dict.fromkeys(("atanh", "arctanh"), "log1p(2*x/(1 - x))/2"),
+    **dict.fromkeys(("erf", "erfc", "gamma", "lgamma", "gammaln", "digamma", "factorial", "comb", "binom"), ""),
+}
+"""Functions of libraries that are no primitives, and formulas that compute them, if there are short ones."""
 
 OPERATORS = {
     "+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floordiv", "%": "mod", "^": "pow", "**": "pow",

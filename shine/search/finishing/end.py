@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,6 +14,7 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import AllRows, Dataset
+from shine.data.datasets.serial import ALIKE
 from shine.evaluate.domain import Domain
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses.form import Loss
@@ -145,8 +147,7 @@ class Finish:
         noise = self._noise_of(rows)
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
-        alike = "" if rows.serial is None else f"; {rows.serial.told(rows.n_rows)}"
-        notes = self._directed(front, self.task.user_rows)[1] + left_out + alike
+        notes = self._directed(front, self.task.user_rows)[1] + left_out
         choice = replace(choice, reason=choice.reason + notes)
         degree = self.loss.degree
         basis = basis_in_user_units(rows, self.task, self.loss, noise)
@@ -157,6 +158,11 @@ class Finish:
             tuple(replace(model_in_user_units(model, self.task, degree), basis=basis, noise=noise) for model in each)
             for each in (front, near)
         )
+        if rows.serial is not None:
+            told = [rows.serial.told(rows.n_rows)]
+            with suppress(DataError):  # as the summary tells it
+                told[:0] = [note for note in models[choice.index].uncertainty.notes if note.startswith(ALIKE)]
+            choice = replace(choice, reason=f"{choice.reason}; {told[0]}")
         if self.rows_with_outliers is not None:
             models, choice = self._with_outliers(models, choice, rows)
         if self.all_rows is not None:

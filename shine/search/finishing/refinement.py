@@ -13,10 +13,10 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.lazy import cached_property
-from shine.base.typing import Mask
+from shine.base.typing import Floats, Mask
 from shine.compiler.arrays import COMPILED
 from shine.compiler.tapes import constant_counts
-from shine.data.datasets.dataset import Dataset
+from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.domain import Domain
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.scores import Scores, lines_like
@@ -26,6 +26,7 @@ from shine.lang.forms.names import value_text
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
+from shine.lang.interpret import evaluate
 from shine.lang.numerals import rounded, rounded_to
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
@@ -42,7 +43,7 @@ from shine.search.finishing.poles import (
     prospects,
     without_poles,
 )
-from shine.search.finishing.polishing import Polishing, oddities_of, population_of, preferred
+from shine.search.finishing.polishing import POLISHING_ROWS, Polishing, oddities_of, population_of, preferred
 from shine.search.finishing.shorter import shortened, tidied
 from shine.search.models.certainty import fitted_constants, lengths_of, written_length
 from shine.search.models.front import pareto_front
@@ -57,6 +58,9 @@ may change the order."""
 NEAR, MOST_BESIDE, MOST_ROWS = 4.6, 12, 1000
 """Formulas beside the front: the nats by which their description is longer than the best at most, odds of 100; their
 number at most; and the rows from which they are not kept: so many rows hardly leave ties."""
+
+SAME = 1e-4
+"""Share of the squared errors by which two formulas with the same values differ at most."""
 
 TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted to convergence."""
@@ -212,12 +216,24 @@ class Draft:
         return self.evidence.nats(worse.loss, better.loss)
 
     def plainest(self, models: Sequence[Model]) -> list[Model]:
-        """The best version of each form: versions compete by their digits; forms by what the rows determine."""
+        """The best version of each form: versions compete by their digits; forms by what the rows determine.
+
+        Of forms with the same values, such as ``a/exp(b)`` and ``a*exp(-b)``, the simplest stays.
+        """
         versions: dict[object, list[Model]] = {}
         for model in models:
             versions.setdefault(form_of(model.tree), []).append(model)
         price = partial(self.surprise, described=None)
-        return [min(each, key=price) for each in versions.values()]
+        plain = sorted((min(each, key=price) for each in versions.values()), key=lambda model: model.complexity)
+        rows, kept = self.rows.sampled(POLISHING_ROWS, np.random.default_rng(0)), dict[Model, Floats]()
+        for model in plain:
+            with np.errstate(all="ignore"):
+                values = evaluate(model.tree, list(rows.columns), np.float64, COMPILED)
+                apart = SAME * stable_sum(rows.row_weights * (rows.target - values) ** 2)
+                differs = [stable_sum(rows.row_weights * (values - other) ** 2) > apart for other in kept.values()]
+            if all(differs) or model.loss <= self.end.enough:
+                kept[model] = values
+        return list(kept)
 
     def surprise(self, model: Model, described: DescriptionLength | None) -> float:
         """See `surprise`."""

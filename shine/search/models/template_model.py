@@ -107,7 +107,7 @@ class TemplateModel(Model):
     @property
     def complexity(self) -> int:
         """Sum of the weights of all nodes of the unknown functions."""
-        return trees_complexity(self.law.functions.values(), self.weights)
+        return trees_complexity(self.law.searched, self.weights)
 
     @property
     def counts(self) -> tuple[int, int]:

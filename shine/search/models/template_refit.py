@@ -195,8 +195,11 @@ def _used_by(law: Law, body: Tree) -> Law:
 
 
 def _free_parameters(law: Law) -> dict[str, float]:
-    """The numbers that were fitted for parameters, by name."""
-    held = {each.name for each in law.template.parameters if each.value is not None or each.integer}
+    """The numbers that were fitted for parameters, by name; one at its bound is held there."""
+    held = {
+        each.name for each in law.template.parameters
+        if each.value is not None or each.integer or np.isin(law.constants.get(each.name, np.nan), each.bounds).all()
+    }  # fmt: skip
     found: dict[str, float] = {}
     for name, value in law.constants.items():
         if name not in held:

@@ -190,8 +190,13 @@ class Law:
 
     @cached_property
     def complexity(self) -> int:
-        """Number of nodes of the unknown functions."""
-        return sum(tree.size for tree in self.functions.values())
+        """Number of nodes of the searched part."""
+        return sum(tree.size for tree in self.searched)
+
+    @property
+    def searched(self) -> tuple[Tree, ...]:
+        """The unknown functions; without any, the outputs."""
+        return tuple(self.functions.values()) or self.template.outputs
 
     @property
     def n_constants(self) -> int:

@@ -54,7 +54,7 @@ def template(
     shrinkage: bool = False,
     functions: Sequence[PrimitiveSource] = (),
 ) -> Any:
-    """A law of which a part is known: a search finds the unknown functions and fits the parameters.
+    """A law of which a part is known: a search finds the unknown functions, if there are any, and fits the parameters.
 
     Parameters
     ----------

@@ -10,7 +10,9 @@ from typing import Any
 
 from shine.lang.forms.functions import parameters_of, verify_function
 from shine.lang.forms.grammar import NAMED_CONSTANTS, check_name, reject
-from shine.lang.forms.names import listed, normalized, shown, similar
+from shine.lang.forms.names import listed, normalized, shown
+from shine.lang.forms.primitives import near_primitive
+from shine.lang.forms.synonyms import LACKING, OTHER_NAMES
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.parse import natural_order, syntax_tree
 from shine.lang.python.known import bare_names
@@ -20,8 +22,6 @@ from shine.search.templates.unrolling import BY_GROUP, Unroller
 
 DERIVATIVE = "D"
 """Name of the operator of derivatives: ``D(f, 0)(x)``."""
-
-_NO_CALL = "a template calls unknown functions: write at least one, such as f in 'a*f(t)'"
 
 _Calls = dict[str, tuple[str, tuple[int, ...]]]
 
@@ -88,6 +88,8 @@ class _Body(Unroller):
         if not isinstance(function, ast.Name):
             reject("only functions can be called, by their names, and derivatives of unknown functions", node)
         name = str(normalized(function.id))
+        if self.unknowns is None or name not in self.unknowns:
+            function.id = name = OTHER_NAMES.get(name, name) if name not in self.known else name
         if _is_derivative(function) and (self.unknowns is None or name not in self.unknowns):
             reject("a derivative needs arguments: D(f, 0)(a, b)", node)
         if not by and (name in self.known or name in ("sum", "prod")) and name not in (self.unknowns or {}):
@@ -104,10 +106,13 @@ class _Body(Unroller):
     def _check(self, name: str, function: ast.Name, node: ast.Call) -> None:
         if name in self.known:
             reject(f"{name} is a known function: write its derivative out, or rename the unknown function", function)
+        if name in LACKING and name not in (self.unknowns or {}):
+            instead = LACKING[name] or "its definition in functions"
+            reject(f"Shine has no {name}: write {instead}; or list it in unknown, if a search shall find it", function)
         if self.unknowns is not None and name not in self.unknowns:
-            near = similar(name, [*self.unknowns, *self.known])
+            near = near_primitive(name, [*self.unknowns, *self.known])
             hint = f"did you mean {near!r}? " if near else ""
-            known = listed(self.unknowns)
+            known = listed(self.unknowns) if self.unknowns else "none"
             reject(f"{shown(name)} is neither a known function nor listed as unknown; {hint}listed: {known}", function)
         if node.keywords:
             reject(f"{name} takes no keyword arguments", node)
@@ -173,8 +178,6 @@ class SourceReader:
         text = ast.unparse(definition.node if definition.columns is not None else definition.node.body[0].value)  # type: ignore[attr-defined]
         node = definition.node
         node.body = [made for each in node.body for made in _listed(body.visit(each))]
-        if not body.calls:
-            reject(_NO_CALL)
         unused = [name for name in unknowns or {} if name not in body.found]
         if unused:
             raise ValueError(f"unknown: the template does not call {unused[0]!r}; remove it, or write it")

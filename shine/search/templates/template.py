@@ -153,7 +153,7 @@ def read_unknowns(source: object) -> dict[str, Unknown] | None:
         return None
     if is_list(source):
         source = dict.fromkeys(source)  # type: ignore[call-overload]
-    if not isinstance(source, Mapping) or not source:
+    if not isinstance(source, Mapping):
         raise TypeError(f"unknown is a mapping such as {{'f': ['a', 'b']}}, not {value_text(source)}")
     return {check_name(name): _unknown(check_name(name), each) for name, each in source.items()}
 

@@ -60,6 +60,8 @@ def excess(population: Population, max_size: int, max_depth: int) -> tuple[int, 
         ("nodes", "max_size", most_nodes, formula_sizes(population)),
         ("levels", "max_depth", most_levels, formula_depths(population)),
     ):
+        if not len(limits):
+            continue
         worst, formula = divmod(int(np.argmax(found - limits)), found.shape[1])
         if found[worst, formula] > limits[formula]:
             return worst, f"has {found[worst, formula]} {unit}, and {setting} is {limits[formula]}; raise {setting}"

@@ -34,6 +34,8 @@ def created_with_slots(
     life: int,
 ) -> Population:
     """Random individuals: the formulas of each slot like plain ones, and the numbers of new individuals."""
+    if not primitives.slots:
+        return assembled([], primitives, np.tile(primitives.start, (n, 1)))
     formulas = []
     for slot in primitives.slots:
         limit = limit_of(life, slot.max_size)
@@ -68,7 +70,7 @@ def assembled(formulas: Sequence[Population], primitives: SlottedSet, numbers: F
     numbers : ndarray of shape (n_individuals, n_numbers), optional
         Their numbers; by default those of new individuals.
     """
-    n, width = len(formulas[0]), primitives.width
+    n, width = len(formulas[0]) if numbers is None else len(numbers), primitives.width
     codes, values = np.zeros((n, width), np.int16), np.zeros((n, width))
     sizes, everyone = np.zeros(n, np.int64), np.arange(n)
     for own, translated in zip(formulas, primitives.codes_of_slots, strict=True):

@@ -121,7 +121,9 @@ def ends_of_slots(population: Population) -> Indices:
     primitives = population.primitives
     assert isinstance(primitives, SlottedSet)
     # Below the numbers, each formula ends before the one that follows begins.
-    sizes, ends = Subtrees.of(population).sizes, [population.sizes - primitives.frame - 1]
-    for _ in primitives.slots[1:]:
-        ends.append(ends[-1] - sizes[np.arange(len(population)), ends[-1]])
-    return np.column_stack(ends[::-1]).astype(np.int64)
+    sizes, end = Subtrees.of(population).sizes, population.sizes - primitives.frame - 1
+    ends = np.empty((len(population), len(primitives.slots)), np.int64)
+    for slot in reversed(range(len(primitives.slots))):
+        ends[:, slot] = end
+        end = end - sizes[np.arange(len(population)), end]
+    return ends

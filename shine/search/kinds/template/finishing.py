@@ -162,10 +162,12 @@ class TemplateFinish:
 
     def _polished(self, individuals: Population) -> Iterator[list[TemplateModel]]:
         """The individuals with fitted constants, and then with simple ones, both simplified."""
-        if self.rules:
+        if self.rules or not self.composition.genome.slots:
             # A simplified formula may break a constraint.
             fitted = self._on_all_rows(self.composition, self._converged(self.composition, individuals))
             yield list(self._measured(fitted, self.composition))
+        if not self.composition.genome.slots:
+            return
         composition, simple = self._simplified(self.composition, individuals)
         sample = self._sample
         fitted = self._converged(composition, simple)

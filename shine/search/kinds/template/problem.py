@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from shine.base.errors import DataError
-from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses import loss_for
@@ -18,16 +16,14 @@ from shine.evaluate.losses.form import LOSSES, SIGMA, Loss
 from shine.evaluate.losses.rows import data_for_loss, takes_noise
 from shine.evaluate.protocols import ConstantFitter, PopulationEvaluator
 from shine.lang.forms.names import shown
-from shine.lang.forms.tree import Tree
 from shine.lang.growth import Terminals
-from shine.lang.interpret import evaluate
 from shine.lang.presentation import for_people
 from shine.search.description import DescriptionLength
 from shine.search.evolution.complexity import CONSTANT_NAME
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
 from shine.search.evolution.operators.slot_breeding import created_with_slots
-from shine.search.evolution.settings import EvolutionSettings
+from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.finishing.polishing import not_beaten, unless_interrupted
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.kinds.problem import Problem
@@ -35,8 +31,9 @@ from shine.search.kinds.template.constraints import ConstrainedTemplates, SlotCo
 from shine.search.kinds.template.finishing import TemplateFinish, least_rows, oddities
 from shine.search.kinds.template.scaling import TemplateScaling
 from shine.search.kinds.template.seeding import template_seeding
+from shine.search.kinds.template.starts import fitted_starts, with_starts
 from shine.search.kinds.template.view import guessed, template_view
-from shine.search.models.certainty import choose
+from shine.search.models.certainty import Choice, choose
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.models.template_model import TemplateModel
@@ -50,95 +47,6 @@ from shine.search.templates.fits.linearizer import TemplateEvaluator, TemplateLi
 from shine.search.templates.fits.sections import OUTPUT
 from shine.search.templates.grouping import in_values, numbered_by_group
 from shine.search.templates.law import Groups, law_of
-from shine.search.templates.template import Template
-
-NEAR = 16.0
-"""Starts within this factor of 1 are 1: a fit goes that far by itself."""
-
-ROWS = 1000
-"""Rows that sizes are medians of."""
-
-
-def with_starts(template: Template, dataset: Dataset) -> Template:
-    """The template with starts of parameters that the user gave none, where their size is far from 1."""
-    rows = dataset.sampled(ROWS, np.random.default_rng(0))
-    names = {each.name for each in template.parameters}
-    found = _Sizes(rows, names, template.calls)
-    for output in template.outputs:
-        found.of_parameters(output)
-    parameters = []
-    for each in template.parameters:
-        size, (low, high) = found.sizes.get(each.name), each.bounds
-        free = each.value is None and each.start is None and not each.integer
-        known = free and size is not None and not 1 / NEAR <= size <= NEAR and low <= size <= high
-        parameters.append(replace(each, start=size) if known else each)
-    return replace(template, parameters=tuple(parameters))
-
-
-@dataclass
-class _Sizes:
-    """Sizes of parameters; of each, the first that something tells.
-
-    Parameters
-    ----------
-    rows : Dataset
-    parameters : set of str
-    calls : mapping
-        What is called by the template: functions of unknown size.
-    """
-
-    rows: Dataset
-    parameters: set[str]
-    calls: Mapping[str, object]
-    sizes: dict[str, float] = field(default_factory=dict)
-
-    def of_parameters(self, output: Tree) -> None:
-        """Note the sizes that an output tells."""
-        waiting: list[tuple[ast.AST, float | None]] = [(output.result, None)]
-        waiting += [(value, None) for _, value in output.assignments]
-        while waiting:
-            node, wanted = waiting.pop()
-            match node:
-                case ast.Name(name) if name in self.parameters:
-                    if wanted is not None and np.isfinite(wanted) and wanted > 0:
-                        self.sizes.setdefault(name, wanted)
-                case ast.BinOp(left, ast.Mult(), right):
-                    waiting += [(right, _over(wanted, self._size(output, left)))]
-                    waiting += [(left, _over(wanted, self._size(output, right)))]
-                case ast.BinOp(left, ast.Div(), right):
-                    above, below = self._size(output, left), self._size(output, right)
-                    waiting += [(right, None if wanted is None else (above or 1.0) / wanted)]
-                    waiting += [(left, None if wanted is None else wanted * (below or 1.0))]
-                case ast.BinOp(left, ast.Add() | ast.Sub(), right):
-                    waiting += [
-                        (right, self._size(output, left) or wanted),
-                        (left, self._size(output, right) or wanted),
-                    ]
-                case ast.UnaryOp(ast.USub(), operand):
-                    waiting.append((operand, wanted))
-                case ast.Call(_, arguments):
-                    waiting += [(argument, 1.0) for argument in arguments]
-                case ast.BinOp(left, ast.Pow(), right):
-                    waiting += [(right, None), (left, 1.0)]
-                case _:
-                    waiting += [(child, None) for child in ast.iter_child_nodes(node)]
-
-    def _size(self, output: Tree, node: ast.expr) -> float | None:
-        """Median size of the values of a part that only columns decide; None of others, and where it is 0."""
-        names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-        if not names <= set(self.rows.features) or names & set(self.calls):
-            return None
-        tree = replace(output, parameters=self.rows.features, result=node, assignments=())
-        with np.errstate(all="ignore"):
-            values = np.abs(evaluate(tree, list(self.rows.columns), np.float64, COMPILED))
-        values = values[np.isfinite(values) & (values > 0)]
-        return float(np.sort(values)[len(values) // 2]) if len(values) else None
-
-
-def _over(wanted: float | None, size: float | None) -> float | None:
-    """The size of a factor of what has a size."""
-    return None if wanted is None else wanted / (size or 1.0)
-
 
 TOLERANCE_ROWS = 1.0
 """A fit stops when its next step promises to remove less than the error of about so many rows: half a nat for each.
@@ -262,6 +170,11 @@ class TemplateProblem(Problem):
         self._headings = {name: dataset.headings.get(name, name) for name in self.composition.features}
 
     @property
+    def stop(self) -> StopSettings:
+        """Without unknown functions, the fits of the start are all there is to do."""
+        return super().stop if self.composition.genome.slots else replace(super().stop, generations=0)
+
+    @property
     def scaled(self) -> bool:
         """Never: the template says the form."""
         return False
@@ -270,6 +183,8 @@ class TemplateProblem(Problem):
     def start(self) -> Start:
         """Slots for the unknown functions, the user's values, and a seeding that solves the template for them."""
         own = self.composition
+        if not own.genome.slots:
+            return Start(own.genome, fitted_starts(own, self.linearizer(self.fitting), self.fitting, self.rng))
         seeding = template_seeding(own, self.sample, self.evolving, self.loss, self.threads, self.observers.pool)
         return Start(own.genome, guessed(self.settings.guesses, own), seeding)
 
@@ -319,6 +234,8 @@ class TemplateProblem(Problem):
             front = tuple(replace(model, basis=basis) for model in front)
         front = tuple(replace(model, noise=task.noise) for model in front)
         choice = choose(front, enough, description_length(rows, loss), oddities(front))
+        if not task.composition.genome.slots:
+            choice = Choice(0, "the given formula, with the most likely parameters")
         scaling = task.scaling
         if scaling is not None:
             front = tuple(scaling.in_user_units(model, loss.degree) for model in front)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import shine
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.losses.form import loss_of
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.numerals import cost_as_written
 from shine.search.description import NATS_A_NODE, DescriptionLength
-from shine.search.finishing.refinement import surprise
+from shine.search.finishing.refinement import Draft, surprise
 from shine.search.models.certainty import choose, written_length
 from shine.search.models.model import Model
 from shine.search.problem.reference_losses import Evidence, description_length
@@ -61,3 +66,10 @@ def test_the_price_of_a_constant_is_that_of_the_choice(description):
 
 def test_constants_of_exact_formulas_have_all_their_digits():
     assert DescriptionLength.with_unknown_noise(50, 0.5, 2.0).of_constant(0.0) == np.inf
+
+
+def test_a_front_has_no_law_twice():
+    draft = Draft(SimpleNamespace(loss=loss_of("mse"), enough=0.0), None, ROWS)
+    draft.primitives = PrimitiveSet(tuple(STANDARD.values()), ("x",))
+    draft.kept = [model(text) for text in ("5*x/exp(0.2*x)", "5*x/(exp(0.2*x) + 1e-9)", "5*x")]
+    assert [each.expression for each in draft.plainest(draft.kept)] == ["5*x", "5*x/exp(0.2*x)"]

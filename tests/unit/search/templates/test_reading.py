@@ -119,7 +119,8 @@ def test_templates_are_copied():
 
 
 WRONG = {
-    "a*t": "calls unknown functions",
+    "a*erf(t)": "Shine has no erf",
+    "a*asinh(t)": r"write sign\(x\)",
     "f(t": "was never closed",
     "": "is empty",
     "f(t)*k[0.5]": "column of groups, or a whole number",
@@ -170,6 +171,7 @@ OPTIONS = [
     ({"unknown": {"sin": ["t"]}}, "a known function"),
     ({"unknown": {"f": ["t"], "h": ["t"]}}, "does not call 'h'"),
     ({"unknown": {"g": ["t"]}}, "neither a known function"),
+    ({"unknown": []}, "listed: none"),
     ({"unknown": {"f": {"argument": ["t"]}}}, "allowed are arguments"),
     ({"unknown": {"f": ["t", "t"]}}, "twice"),
     ({"unknown": {"f": {"max_size": 0}}}, "max_size is a whole number"),

@@ -5,7 +5,7 @@ import pytest
 
 import shine
 from shine.data.datasets.dataset import Dataset
-from shine.search.kinds.template.problem import with_starts
+from shine.search.kinds.template.starts import with_starts
 from shine.search.templates.composition import resolved
 
 TIMES = np.linspace(1, 9, 60)

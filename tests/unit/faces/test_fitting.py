@@ -1,0 +1,69 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import curve_fit
+
+import shine
+from shine.base.errors import DataError, UnsupportedSyntaxError
+
+RNG = np.random.default_rng(0)
+T = RNG.uniform(10, 60, 80)
+TABLE = pd.DataFrame({"t [K]": T, "y": 8 * np.exp(-350 / (T + 45)), "day": np.where(T > 30, "a", "b")})
+TABLE["y"] += RNG.normal(0, 0.002, len(T))
+LAW = "a*exp(b/(t [K] - c))"
+
+
+def test_constants_and_their_errors_are_those_of_least_squares():
+    found = shine.fit(LAW, TABLE, "y").best
+    best, covariance = curve_fit(lambda t, a, b, c: a * np.exp(b / (t - c)), T, TABLE.y, [8, -350, -45])
+    assert list(found.constants.values()) == pytest.approx(best, rel=1e-4)
+    errors = found.standard_errors(covariance="model").values()
+    assert list(errors) == pytest.approx(np.sqrt(np.diag(covariance)), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("text", "constants"),
+    {
+        "a*exp(-((x - m)/s)**2) + d": {"a": 3, "m": 1e6, "s": 3e3, "d": 1},
+        "a*exp(-b*x) + c*exp(-d*x)": {"a": 3, "b": 1e-7, "c": 7, "d": 2e-6},
+        "a*sin(w*x) + c": {"a": 3, "w": 2e-5, "c": 10},
+    }.items(),
+)
+def test_the_start_may_be_far_away(text, constants):
+    x = np.random.default_rng(1).uniform(0.98e6, 1.02e6, 60) * (1 if "m" in constants else 2)
+    x = x if "m" in constants else x - x.min()
+    y = np.array(shine.jit(text)(**dict.fromkeys(constants, np.ones(60)) | {"x": x} | constants))
+    assert shine.fit(text, x[:, None], y, features=["x"]).best.r2 > 1 - 1e-9
+
+
+def test_bounds_groups_and_fixed_numbers():
+    bounded = shine.fit(LAW, TABLE, "y", parameters={"c": (-60, -50)}).best
+    assert bounded.constants["c"] == -50
+    assert set(bounded.conf_int()) == {"a", "b"}
+    by_day = shine.fit("a*exp(b[day]/(t [K] + 45))", TABLE, "y").best
+    assert by_day.groups == ("a", "b")
+    assert by_day.constants["b"] == pytest.approx([-350, -350], rel=0.01)
+    assert shine.fit("8*exp(-350/(t [K] + 45))", TABLE, "y").best.loss == pytest.approx(0.002**2, rel=0.3)
+
+
+def test_the_formula_has_its_place_beside_a_front():
+    table, y = TABLE[["t [K]"]], TABLE.y
+    front = shine.evolve(table, y, generations=1, seed=0, noise="absolute", max_size=3)
+    assert "nats less than the chosen" in shine.fit(LAW, table, y, beside=front).reason
+    assert "nats more than the chosen" in shine.fit("a + 0*t [K]", table, y, beside=front).reason
+    with pytest.raises(DataError, match="beside: the front has no column u"):
+        shine.fit("a*u", table.assign(u=y), y, beside=front)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("a*sqr(t [K])", UnsupportedSyntaxError, "did you mean 'square'"),
+        ("a*gamma(t [K])", UnsupportedSyntaxError, "Shine has no gamma"),
+        ("a*b", DataError, r"names no column of the data; there are t \[K\], y, day"),
+        (shine.template("f(t)"), ValueError, "the unknown function f; search with shine.evolve"),
+    ],
+)
+def test_what_is_no_complete_formula_of_the_table_is_told(text, error, message):
+    with pytest.raises(error, match=message):
+        shine.fit(text, TABLE, "y")
