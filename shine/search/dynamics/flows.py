@@ -7,6 +7,7 @@ readings, whose equations are linear in the coefficients, give a start; then ter
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,10 @@ PRICE = 6.0
 ROUNDING, RIGHT = 1e-10, 9
 """Error of a step, as a share of a state's spread, that the integrator leaves; and right digits of exact coefficients,
 at least."""
+
+NOISE = 3e-3
+"""Largest root mean square error of a step, as a share of a state's spread: with more noise, laws that are no polynomials
+explain it as well, and rates tell more."""
 
 LOST = 1.0
 """Largest error of a step that counts, as a share of a state's spread: a wrong flow may explode."""
@@ -206,11 +211,11 @@ def flow_equations(
     Returns
     -------
     list of Tree, or None
-        None if there are too few steps or too many states.
+        None if there are too few steps, too many states or too much noise.
     """
     steps, states = _Steps.of(trajectories, spread), len(spread)
     found: tuple[float, Floats, Sequence[tuple[int, ...]]] | None = None
-    exact = False
+    shortest, exact = math.inf, False
     for degree in DEGREES:
         flow = _Flow.of(degree, states, steps, late)
         terms = len(flow.monomials)
@@ -223,13 +228,13 @@ def flow_equations(
             if len(fewer) == len(kept) or late():
                 break
             kept = fewer
-        length = flow.nats(errors, len(kept))
-        if found is None or length < found[0]:
-            found = length, constants.reshape(states, terms), flow.monomials
-        exact = float(dot(errors, errors)) <= len(errors) * (10 * ROUNDING) ** 2
+        length, error = flow.nats(errors, len(kept)), math.sqrt(float(dot(errors, errors)) / len(errors))
+        if length < shortest:
+            shortest, found = length, (error, constants.reshape(states, terms), flow.monomials)
+        exact = error <= 10 * ROUNDING
         if exact:
             break
-    if found is None:
+    if found is None or not found[0] <= NOISE:
         return None
     _, table, monomials = found
     table = table * spread[:, None] / np.stack([np.multiply.reduce(spread[list(own)]) for own in monomials])
