@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from shine.base.errors import placed
+from shine.faces.cli.options import chosen, run_folder
 from shine.faces.cli.output import deliver
-from shine.faces.cli.sources import chosen, run_folder
 
 if TYPE_CHECKING:
     from shine.faces.runs.opening import DynamicsRun
@@ -77,7 +77,7 @@ def predicted_states(
 
     from shine.base.errors import DataError
     from shine.data.opening import open_source
-    from shine.data.trajectory_files import columns_of_file
+    from shine.data.trajectory_tables import columns_of_file
     from shine.faces.dynamics.scoring import run_number
 
     model = chosen_system(run, index)
@@ -141,7 +141,7 @@ def _predicted_fields(run: DynamicsRun, data: Path, model: SystemModel, times: A
 
     from shine.base.errors import DataError
     from shine.data.fields import UNEVEN, grid_of, on_grid
-    from shine.data.trajectory_files import columns_of_file
+    from shine.data.trajectory_tables import columns_of_file
 
     dynamics = run.config.dynamics
     assert dynamics is not None

@@ -24,7 +24,7 @@ from shine.data.fields import Field
 from shine.data.loading import Loaded, Roles, generate, load, recipe_problems
 from shine.data.opening import opened
 from shine.data.trajectories import Trajectories
-from shine.data.trajectory_files import TrajectoryColumns, field_of_file, trajectories_of_file
+from shine.data.trajectory_tables import TrajectoryColumns, field_of_file, trajectories_of_file
 from shine.evaluate.losses import loss_for, loss_from, loss_text
 from shine.evaluate.losses.reading import predicts_classes
 from shine.evaluate.losses.rows import data_for_loss

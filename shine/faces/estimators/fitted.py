@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from shine.evaluate.inference.bands import Kind as Band
     from shine.lang.forms.rounding import Precision
     from shine.search.models.front import Front
-    from shine.search.models.measuring.box import Limits
-    from shine.search.models.measuring.prices import Cost
+    from shine.search.models.measuring.box import Cost, Limits
     from shine.search.models.model import Model
     from shine.search.models.uncertain import Exact, Method
 

@@ -21,6 +21,7 @@ from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.search.constraints.constraints import Constraints
 from shine.search.constraints.units import is_product
+from shine.search.dynamics.conserved import planes_of
 from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
 from shine.search.dynamics.flows import flow_equations
 from shine.search.dynamics.forms import Form, form_of, hidden_forms, units_of
@@ -35,13 +36,11 @@ from shine.search.dynamics.joining import (
 )
 from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.known_parts import RUN, Part, bare
-from shine.search.dynamics.planes import planes_of
 from shine.search.dynamics.result import MOST_RIVALS, NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, RateRows, RateSearches, rate_rows
 from shine.search.dynamics.session import Session
 from shine.search.dynamics.settings import DynamicsSettings
-from shine.search.dynamics.sharing import with_sharing
-from shine.search.dynamics.short_numbers import with_short_numbers
+from shine.search.dynamics.sharing import with_sharing, with_short_numbers
 from shine.search.dynamics.system import SystemModel, digits_of
 from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.finishing.polishing import oddities_of

@@ -23,9 +23,8 @@ from shine.search.models.uncertain import Method, share_passes
 if TYPE_CHECKING:
     from shine.evaluate.inference.covariance import Kind as Covariance
     from shine.search.models.certainty import Stability
-    from shine.search.models.measuring.box import Limits
+    from shine.search.models.measuring.box import Cost, Limits
     from shine.search.models.measuring.next_measurement import NextMeasurement
-    from shine.search.models.measuring.prices import Cost
 
 
 @dataclass(frozen=True, eq=False, repr=False)

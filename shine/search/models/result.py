@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from shine.data.datasets.preparation import Preparation
     from shine.evaluate.inference.summary import Summary
     from shine.search.evolution.evolution import Outcome
-    from shine.search.models.measuring.box import Limits
+    from shine.search.models.measuring.box import Cost, Limits
     from shine.search.models.measuring.next_measurement import NextMeasurement
-    from shine.search.models.measuring.prices import Cost
 
 STOPS = {"interrupted": "the user", "callback": "a callback or on the live page", "stagnation": "a lack of progress"}
 """Ends of a search that reached no limit, by `Result.stopped_by`."""

@@ -16,12 +16,10 @@ from shine.search.seeding.searches.factors import (
     factor_times_affine,
     factor_times_sum,
 )
-from shine.search.seeding.searches.functions import functions_with_constants
-from shine.search.seeding.searches.longer_sums import quadratic_forms, sums_of_terms
-from shine.search.seeding.searches.oscillations import oscillations
+from shine.search.seeding.searches.functions import functions_with_constants, oscillations
 from shine.search.seeding.searches.products import products, products_with_constants
 from shine.search.seeding.searches.quotients import rational_forms
-from shine.search.seeding.searches.sums import sums_of_two
+from shine.search.seeding.searches.sums import quadratic_forms, sums_of_terms, sums_of_two
 from shine.search.seeding.searches.sums_with_curves import sums_with_curves
 
 EARLY_ROUNDS = 2

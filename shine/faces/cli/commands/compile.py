@@ -11,9 +11,17 @@ import click
 from shine.base.errors import CompilationError, FormError, LoweringError, ShineError, placed, reason
 from shine.faces.cli.graphs import GraphOptions, graph_of
 from shine.faces.cli.group import FormulaCommand
-from shine.faces.cli.options import FILE, index_option, json_option, level_option, parameters_option
+from shine.faces.cli.options import (
+    FILE,
+    exists,
+    index_option,
+    json_option,
+    level_option,
+    model_of,
+    parameters_option,
+    parsed,
+)
 from shine.faces.cli.output import print_json, print_text, write_file
-from shine.faces.cli.sources import exists, model_of, parsed
 from shine.lang.forms.names import shown
 
 if TYPE_CHECKING:

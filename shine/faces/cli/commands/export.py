@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shine.faces.cli.group import FormulaCommand
-from shine.faces.cli.options import index_option, json_option, out_option, precision_option
+from shine.faces.cli.options import index_option, json_option, model_of, out_option, precision_option
 from shine.faces.cli.output import deliver, print_json, write_file
-from shine.faces.cli.sources import model_of
 
 if TYPE_CHECKING:
     from shine.lang.forms.rounding import Precision

@@ -10,9 +10,8 @@ import click
 
 from shine.base.errors import CompilationError, LoweringError, placed
 from shine.faces.cli.group import FormulaCommand
-from shine.faces.cli.options import json_option, level_option, out_option, parameters_option
+from shine.faces.cli.options import json_option, level_option, out_option, parameters_option, parsed
 from shine.faces.cli.output import deliver
-from shine.faces.cli.sources import parsed
 
 if TYPE_CHECKING:
     from shine.evaluate.kernels.kernel import Kernel

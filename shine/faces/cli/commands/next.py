@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shine.base.errors import DataError, ShineError
-from shine.faces.cli.options import FILE, json_option
+from shine.faces.cli.options import FILE, json_option, opened
 from shine.faces.cli.output import print_json, print_text
-from shine.faces.cli.sources import opened
 
 if TYPE_CHECKING:
     from shine.data.datasets.dataset import Dataset

@@ -8,9 +8,8 @@ from typing import Literal
 
 import click
 
-from shine.faces.cli.options import FILE, SHARE, index_option, json_option, out_option
+from shine.faces.cli.options import FILE, SHARE, chosen, index_option, json_option, opened, out_option
 from shine.faces.cli.output import print_json
-from shine.faces.cli.sources import chosen, opened
 
 
 @click.command("predict")

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shine.faces.cli.options import FILE, json_option, precision_option
+from shine.faces.cli.options import FILE, json_option, opened, precision_option
 from shine.faces.cli.output import print_json, write_file
-from shine.faces.cli.sources import opened
 
 if TYPE_CHECKING:
     from shine.lang.forms.rounding import Precision

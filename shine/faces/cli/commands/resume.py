@@ -10,8 +10,7 @@ import click
 
 from shine.base.errors import ExportError, placed
 from shine.faces.cli.commands.evolve import interruption_of, loggers, print_result, search_options, searched
-from shine.faces.cli.options import FILE
-from shine.faces.cli.sources import check_folder, run_folder
+from shine.faces.cli.options import FILE, check_folder, run_folder
 
 if TYPE_CHECKING:
     from shine.lang.forms.rounding import Precision

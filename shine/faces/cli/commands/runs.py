@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shine.base.errors import placed
-from shine.faces.cli.options import FILE, json_option, precision_option
+from shine.faces.cli.options import FILE, check_folder, json_option, precision_option, run_folder
 from shine.faces.cli.output import count_text, number, print_json, seconds, share, table
-from shine.faces.cli.sources import check_folder, run_folder
 
 if TYPE_CHECKING:
     from shine.faces.runs.entries import Entry, FormulaEntry

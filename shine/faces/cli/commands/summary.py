@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from shine.base.errors import DataError, ShineError, placed
-from shine.faces.cli.options import FILE, index_option, json_option
+from shine.faces.cli.options import FILE, chosen, index_option, json_option, opened
 from shine.faces.cli.output import print_json, print_text
-from shine.faces.cli.sources import chosen, opened
 
 if TYPE_CHECKING:
     from shine.faces.runs import Run

@@ -28,8 +28,7 @@ from shine.lang.forms.names import value_text
 from shine.lang.wrapping import wrapped
 from shine.search.models.certainty import CONVINCING
 from shine.search.models.front_table import screen_width
-from shine.search.models.measuring.box import Box, Limits, box_of
-from shine.search.models.measuring.prices import Cost, point_text, price_of
+from shine.search.models.measuring.box import Box, Cost, Limits, box_of, point_text, price_of
 from shine.search.models.measuring.rivals import NONE, Rivals, Unknown
 from shine.search.models.model import Model
 from shine.search.models.template_model import TemplateModel

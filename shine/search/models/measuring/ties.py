@@ -8,8 +8,8 @@ from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
 from shine.search.models.front import Front
+from shine.search.models.measuring.box import price_of
 from shine.search.models.measuring.next_measurement import ODDS, Design, box_of_models
-from shine.search.models.measuring.prices import price_of
 from shine.search.models.measuring.rivals import Rivals
 from shine.search.models.model import Model
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from shine.base.errors import GraphImportError
 from shine.lang.forms.names import choices
 from shine.tensor.graphdef.node import Rule
-from shine.tensor.graphdef.rules.elementwise import ELEMENTWISE
+from shine.tensor.graphdef.rules.mathematics import ELEMENTWISE, REDUCTIONS
 from shine.tensor.graphdef.rules.pieces import PIECES
-from shine.tensor.graphdef.rules.reductions import REDUCTIONS
 from shine.tensor.graphdef.rules.shaping import SHAPING
 from shine.tensor.graphdef.rules.variables import LISTS, WRITES
 from shine.tensor.graphdef.rules.windows import WINDOWS

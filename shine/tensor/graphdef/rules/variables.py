@@ -10,7 +10,7 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.tensor.frontend.graph_builder import MOST_FOLDED, Operand, Variable
 from shine.tensor.graphdef.node import Operation, Rule, takes
-from shine.tensor.graphdef.rules.elementwise import SAME
+from shine.tensor.graphdef.rules.mathematics import SAME
 
 WRITES = frozenset(
     {"Assign", "AssignAdd", "AssignSub", "ScatterUpdate", "ScatterAdd", "ApplyGradientDescent"}

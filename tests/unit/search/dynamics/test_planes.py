@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from shine.lang.parse import parse
-from shine.search.dynamics.planes import planes_of
+from shine.search.dynamics.conserved import planes_of
 from shine.search.dynamics.system import SystemModel
 from shine.search.models.model import Model
 

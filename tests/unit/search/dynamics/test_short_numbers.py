@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shine.lang.parse import parse
-from shine.search.dynamics.short_numbers import with_short_numbers
+from shine.search.dynamics.sharing import with_short_numbers
 from shine.search.dynamics.system import SystemModel
 from shine.search.models.model import Model
 

@@ -3,7 +3,7 @@
 from shine.lang.forms.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.vocabulary import primitive_table
-from shine.search.dynamics.fields.operands import without_an_operand
+from shine.search.dynamics.fields.run import without_an_operand
 
 
 def test_each_operand_is_left_out_once():
