@@ -1,7 +1,7 @@
 """Exact laws over linearly dependent columns: `python experiments/dependent_columns.py --laws 200`.
 
 Some columns are sums or differences of others, with a constant now and then, so that an exact formula can be written in
-many ways. Is the chosen one never longer than the law that made the rows?
+many ways. Is the chosen one ever longer than the law that made the rows?
 """
 
 from __future__ import annotations
