@@ -82,7 +82,7 @@ def primitives_are_the_functions_of_formulas_in_every_form(face: str) -> None:
     if face != "config":
         for forms in ([operator.add, math.cos], (np.add, np.cos), ["operator.add", "math.cos"]):
             assert search(face, y=y, primitives=forms).front == found.front
-    own = search(face, primitives=["def leg(a, b): return sqrt(a*a + b*b)"])
+    own = search(face, y=9 * np.hypot(*X.T), primitives=["def leg(a, b): return sqrt(a*a + b*b)"])
     assert occurrences(own.expressions, "leg(") > 0
 
 

@@ -16,6 +16,7 @@ from shine.faces.estimators.fit_searches import FitSearches
 from shine.faces.estimators.parameters import Selection, selected
 from shine.formats.read.guesses import Guess
 from shine.lang.parse import parse
+from shine.search.constraints.constraints import Constraints
 from shine.search.finishing.kept_rows import kept_back, least_error
 from shine.search.models.front import Front
 from shine.search.run import search
@@ -119,7 +120,10 @@ class ComponentSearch:
         return int(np.argmin(np.maximum(np.nan_to_num(stable_sum(errors), nan=np.inf), enough)))
 
     def _linear(self, front: Front) -> list[Front]:
-        """The linear model of the raw features as a front; empty if it is too long."""
+        """The linear model of the raw features as a front; empty if it is too long, or no formula may be it."""
+        settings = self.searches.settings
+        if settings.constraints != Constraints() or not {"add", "mul"} <= {str(each) for each in settings.primitives}:
+            return []
         roots, names = np.sqrt(self._components(raw=False).weights), front.best.tree.parameters
         columns = roots * np.vstack([np.ones(len(roots)), self.rows.T])
         with np.errstate(all="ignore"):
