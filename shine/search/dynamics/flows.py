@@ -44,8 +44,8 @@ ROUNDING, RIGHT = 1e-10, 9
 at least."""
 
 NOISE = 3e-3
-"""Largest root mean square error of a step, as a share of a state's spread: with more noise, other laws than
-polynomials fit as well, and rates tell more."""
+"""Largest root mean square error of a step, as a share of a state's spread: nothing says yet that flows tell
+more than rates where there is more noise."""
 
 LOST = 1.0
 """Largest error of a step that counts, as a share of a state's spread: a wrong flow may explode."""
