@@ -50,7 +50,7 @@ class Silent(Channel):
     """A channel that does not end this process."""
 
     def end_after(self, seconds: float) -> None:
-        self._nowhere.close()
+        """Nothing: the tests go on."""
 
 
 def ask(name: str, /, **arguments: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -23,8 +24,8 @@ LONGEST_CALL = 1 << 20
 LONGEST_LINE = 1 << 26
 """Most bytes of a line of a worker: pictures are the longest."""
 
-ENDED = 1
-"""Exit code of a worker that has ended itself, `LATE` after its limit of time, or could not start."""
+LASTED = None, -getattr(signal, "SIGALRM", 0)
+"""Exit codes of a worker that its timer ended, `LATE` after its limit of time, or that has not ended yet."""
 
 AT_ONCE = 4
 """Most calls that run at once, besides searches."""
@@ -96,9 +97,9 @@ class Desk:
         except (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError):
             with anyio.move_on_after(1):
                 await worker.wait()
-            if worker.returncode == ENDED and time.monotonic() - began < LATE:
+            if worker.returncode == 1:
                 return {"error": "the process of the call did not start; the server's log says why"}
-            if worker.returncode in (None, ENDED):
+            if worker.returncode in LASTED:
                 return {"error": f"took more than {seconds:g} s, the limit of a call; use fewer rows or columns"}
             return {"error": f"the process of the call died: perhaps it needed more than {self.memory:g} GiB"}
         finally:
