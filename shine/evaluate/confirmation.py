@@ -1,4 +1,5 @@
-"""Losses computed a second time, from the predictions row by row in NumPy: a search keeps only what both agree on."""
+"""What a search keeps: formulas whose losses a second computation confirms, row by row in NumPy, and whose course
+between the values of columns that have few is not an invention (see `shine.evaluate.domain.levels`)."""
 
 from __future__ import annotations
 
@@ -6,13 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shine.base.lazy import cached_property
 from shine.base.typing import Mask
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.evaluate.domain.levels import Levels
 from shine.evaluate.losses.form import ABSOLUTE, SQUARED, Loss
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.protocols import PopulationEvaluator
 from shine.evaluate.scores import Scores
+from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.lang.population import Population
 
 TOLERANCE = 1e-5
@@ -36,18 +40,34 @@ class Confirmation:
         The rows of the evaluator.
     loss : Loss
         What it reports, perhaps with penalties, which only raise it.
+    levels : Levels, optional
+        Where columns have few values.
+    enough : float
+        Loss of formulas that are exact, which prove themselves.
     """
 
     dataset: Dataset
     loss: Loss
+    levels: Levels | None = None
+    enough: float = 0.0
 
     def confirmed(self, evaluator: PopulationEvaluator, population: Population, scores: Scores) -> Mask:
-        """Whether predictions with their lines have at most the losses of the scores; shape (n_individuals,)."""
+        """Whether predictions with their lines have at most the losses of the scores, and do nothing absurd between
+        rows; shape (n_individuals,)."""
         step, agree = max(AT_ONCE // self.dataset.n_rows, 1), np.empty(len(population), np.bool_)
         for start in range(0, len(population), step):
             part = np.arange(start, min(start + step, len(population)))
             agree[part] = self._agree(evaluator, population.take(part), scores.take(part))
+        doubtful = np.flatnonzero(agree & (scores.losses > self.enough))
+        if self.levels is not None and len(doubtful):
+            values = self._between.predict(population.take(doubtful))
+            agree[doubtful] = self.levels.test(scores.slopes[doubtful, None] * values)
         return agree
+
+    @cached_property
+    def _between(self) -> PopulationEvaluator:
+        assert self.levels is not None
+        return evaluator_of(self.levels.points, "mse", False, "float64", "machine")
 
     def _agree(self, evaluator: PopulationEvaluator, population: Population, scores: Scores) -> Mask:
         loss, kind = self.loss, self.loss.kind

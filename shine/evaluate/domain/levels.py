@@ -1,0 +1,143 @@
+"""What a formula does between the values of a column that has few: no row tests it there.
+
+A sine with fewer than two values a period, a pole or a needle gives each value of the column any number, so that such a
+formula is a table in disguise, and wrong everywhere else. Its way from one value to the next goes up and down much
+further than that of a curve through the nearest values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.base.typing import Floats, Mask
+from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.evaluate.domain.check import SPARSE
+from shine.evaluate.domain.neighbourhood import FEWEST_LEVELS, Column
+
+ROWS = 16
+"""Rows whose other columns the points have."""
+
+NEAREST = 4
+"""Values that the curve between two of them goes through: two on either side, where there are."""
+
+SHARES = np.array([0.07, 0.23, 0.31, 0.5, 0.62, 0.71, 0.88])
+"""Places between two values, as shares of their distance: no short period has all of them at one phase."""
+
+DETOUR = 0.5
+"""Largest mean square of half the detours that a formula makes between the values, as a share of the variance at them.
+It is at most 0.2 for powers, exponentials, kinks and sines of three values a period, and at least 2 for needles; of
+sines of fewer than two values a period, 95 % have more than 5."""
+
+ALIKE = 0.9
+"""Least share of the squared distances that has the same course in all rows: where other columns move it, rows test
+it."""
+
+VISIBLE = 1e-4
+"""Least such square that matters, as a share of the target's variance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Points at and between the values of the columns that have few.
+
+    Parameters
+    ----------
+    points : Dataset
+        Column by column: some rows with all its values, then the same rows with what is between.
+    curves : tuple of ndarray of shape (n_between, n_values)
+        For each column, weights of the values in the curve between them.
+    least : float
+        Mean square of half the detours that do not matter.
+    """
+
+    points: Dataset
+    curves: tuple[Floats, ...]
+    least: float
+
+    @classmethod
+    def of(cls, rows: Dataset) -> Levels | None:
+        """The points for some rows; None if no column has few values."""
+        some = rows.columns[:, :: -(-rows.n_rows // ROWS)]
+        parts, curves = [], []
+        for at, values in enumerate(rows.columns):
+            column = Column.of(values)
+            if not column.few or not FEWEST_LEVELS <= column.distinct <= SPARSE:
+                continue
+            levels = np.unique(values)
+            between = (levels[:-1, None] + np.multiply.outer(np.diff(levels), SHARES)).reshape(-1)
+            for places in (levels, between):
+                part = np.repeat(some[:, :, None], len(places), axis=2)
+                part[at] = places
+                parts.append(part.reshape(len(some), -1))
+            curves.append(_curve(levels, between))
+        if not curves:
+            return None
+        points, weights = np.concatenate(parts, axis=1), rows.row_weights / stable_sum(rows.row_weights)
+        variance = stable_sum(weights * (rows.target - stable_sum(weights * rows.target)) ** 2)
+        everywhere = Dataset(points, np.zeros(points.shape[1]), None, rows.features)
+        return cls(everywhere, tuple(curves), VISIBLE * float(variance))
+
+    def test(self, values: Floats) -> Mask:
+        """Whether formulas do between the values what rows test.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_formulas, n_points)
+            Their values at the points.
+
+        Returns
+        -------
+        ndarray of shape (n_formulas,), bool
+        """
+        tested = np.ones(len(values), np.bool_)
+        with np.errstate(all="ignore"):
+            for own, between, curve in self._columns(values):
+                through = (own[:, :, None, :] * curve).sum(axis=3)
+                detours = np.maximum(_ways(own, between) - _ways(own, through), 0) / 2
+                variance = ((own - own.mean(axis=2, keepdims=True)) ** 2).mean(axis=(1, 2))
+                far = ~((detours**2).mean(axis=(1, 2)) <= np.maximum(DETOUR * variance, self.least))
+                tested &= ~(far & _is_alike(between - through))
+        return tested
+
+    def _columns(self, values: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """For each column: values at its values and between, shape (n_formulas, n_rows, ...), and the curve."""
+        rows, at = values.shape[1] // sum(sum(curve.shape) for curve in self.curves), 0
+        for curve in self.curves:
+            found = []
+            for count in reversed(curve.shape):
+                found.append(values[:, at : at + rows * count].reshape(-1, rows, count))
+                at += rows * count
+            yield found[0], found[1], curve
+
+
+def _ways(own: Floats, between: Floats) -> Floats:
+    """Lengths of the ways from each value to the next, up and down; shape (n_formulas, n_rows, n_values - 1)."""
+    places = between.reshape(*own.shape[:2], -1, len(SHARES))
+    ways: Floats = np.abs(np.diff(np.concatenate([own[:, :, :-1, None], places, own[:, :, 1:, None]], axis=3))).sum(
+        axis=3
+    )
+    return ways
+
+
+def _is_alike(stray: Floats) -> Mask:
+    """Whether distances, of shape (n_formulas, n_rows, n_between), have the course of the largest ones in all rows."""
+    sizes = (stray**2).sum(axis=2)
+    largest = stray[np.arange(len(stray)), sizes.argmax(axis=1)]
+    along = ((stray * largest[:, None, :]).sum(axis=2) ** 2).sum(axis=1)
+    # Where a value is not finite, there is a pole.
+    return ~(along < ALIKE * sizes.max(axis=1) * sizes.sum(axis=1))
+
+
+def _curve(levels: Floats, places: Floats) -> Floats:
+    """Weights of levels in the polynomials through the nearest of them, at places between."""
+    weights, count = np.zeros((len(places), len(levels))), min(NEAREST, len(levels))
+    for at, place in enumerate(places.tolist()):
+        first = min(max(int(np.searchsorted(levels, place)) - count // 2, 0), len(levels) - count)
+        near = levels[first : first + count]
+        for one, level in enumerate(near.tolist()):
+            others = np.delete(near, one)
+            weights[at, first + one] = np.prod((place - others) / (level - others))
+    return weights
