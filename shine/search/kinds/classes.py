@@ -16,6 +16,7 @@ from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.confirmation import Confirmation
 from shine.evaluate.domain import Domain
+from shine.evaluate.domain.levels import Levels
 from shine.evaluate.losses import loss_from
 from shine.evaluate.protocols import FirstLines, Linearizer, PopulationEvaluator
 from shine.evaluate.scores import Products, Scores
@@ -216,7 +217,7 @@ class ClassesProblem(OneFormula):
 
     def confirmation(self, rows: Dataset) -> Confirmation:
         """By the smoothed classes."""
-        return Confirmation(self._smoothed, LOG_LOSS)
+        return Confirmation(self._smoothed, LOG_LOSS, Levels.of(self._smoothed), self.enough)
 
     def description(self, rows: Dataset) -> DescriptionLength:
         """Log-loss is nats per row."""
