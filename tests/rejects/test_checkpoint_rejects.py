@@ -163,7 +163,7 @@ def test_arrays_of_wrong_content(run: Path, good: Checkpoint, tmp_path: Path) ->
         ("islands.codes", np.full_like(codes, 6), "are not formulas"),
         ("islands.codes", np.full_like(codes, 5), "are not formulas"),
         ("islands.codes", np.full_like(codes, -1), "are not formulas"),
-        ("islands.codes", deep, "are not formulas|more levels than max_depth"),
+        ("islands.codes", deep, "are not formulas|more nodes or levels"),
         ("islands.values", arrays["islands.values"][:-1], "are not formulas"),
         ("islands.sizes", sizes * 0, "are not formulas"),
         ("islands.sizes", sizes + 100, "are not formulas"),

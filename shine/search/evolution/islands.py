@@ -14,7 +14,6 @@ from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.search.evolution.complexity import complexities
 from shine.search.evolution.operators.creation import created
-from shine.search.evolution.operators.limits import at_width, limit_of, within, within_life
 from shine.search.evolution.operators.selection import (
     best_of_each_complexity,
     largest_of_each_complexity,
@@ -86,7 +85,7 @@ class Habitat:
     def settled(self, given: Population, rng: np.random.Generator, life: int = 0) -> Island:
         """A new island: given individuals, filled up to the size of a population by random ones."""
         n = self.settings.population - len(given)
-        everyone = Population.concatenate([given, self._random(n, rng, life)])
+        everyone = Population.concatenate([given, self._random(n, rng)])
         population, losses = self.scorer.scored(everyone)
         return Island(population, losses, 0, 0, life, rng.bit_generator.state)
 
@@ -103,11 +102,10 @@ class Habitat:
         return replace(later, improved=later.generation) if later.best_loss < island.best_loss else later
 
     def joined(self, island: Island, arrivals: Population, losses: Floats) -> Island:
-        """The island after individuals from elsewhere have arrived; it takes none beyond its own limit of nodes."""
-        small = within_life(arrivals, island.life, self.settings.max_size)
-        everyone = Population.concatenate([island.parents, arrivals.take(small)])
+        """The island after individuals from elsewhere have arrived."""
+        everyone = Population.concatenate([island.parents, arrivals])
         weights = complexities(everyone, self.settings.complexity)
-        return self._survived(island, weights, arrivals.take(small), losses[small])
+        return self._survived(island, weights, arrivals, losses)
 
     def emigrants(self, island: Island, n: int) -> tuple[Population, Floats]:
         """The fittest individuals of an island, with their losses."""
@@ -125,23 +123,17 @@ class Habitat:
         )
 
     def _bred(self, island: Island, select: Callable[[int], Indices], rng: np.random.Generator) -> Population:
-        """A generation of offspring within the limits of the island's life."""
-        settings, life = self.settings, island.life
-        if isinstance(self.primitives, SlottedSet):
-            return breed_slots(island.parents, select, settings, self.terminals, rng, life, self.parts).population
-        limit = limit_of(life, settings.max_size)
-        parts = None if self.parts is None else within(self.parts, limit)
-        parts = parts if parts is not None and len(parts) else None
-        bred = breed(within(island.parents, limit), select, settings, self.terminals, rng, parts)
-        return at_width(bred.population, settings.max_size)
+        """A generation of offspring."""
+        breeding = breed_slots if isinstance(self.primitives, SlottedSet) else breed
+        parts = self.parts if self.parts is not None and len(self.parts) else None
+        return breeding(island.parents, select, self.settings, self.terminals, rng, parts).population
 
-    def _random(self, n: int, rng: np.random.Generator, life: int) -> Population:
-        """Random individuals within the limits of a life; none if n is negative."""
+    def _random(self, n: int, rng: np.random.Generator) -> Population:
+        """Random individuals; none if n is negative."""
         n, settings = max(n, 0), self.settings
         if isinstance(self.primitives, SlottedSet):
-            return created_with_slots(n, self.primitives, settings, self.terminals, rng, life)
-        limit = limit_of(life, settings.max_size)
-        return at_width(created(n, self.primitives, settings, limit, self.terminals, rng), settings.max_size)
+            return created_with_slots(n, self.primitives, settings, self.terminals, rng)
+        return created(n, self.primitives, settings, settings.max_size, self.terminals, rng)
 
 
 def migrated(islands: Sequence[Island], habitats: Sequence[Habitat]) -> list[Island]:

@@ -18,7 +18,7 @@ from shine.search.description import Stagnation
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.islands import Island
 from shine.search.evolution.memory import Known
-from shine.search.evolution.operators.limits import formula_depths, formula_limits, width_of, within_life
+from shine.search.evolution.operators.limits import formula_depths, formula_limits, formula_sizes, width_of
 from shine.search.evolution.operators.slots import Slot, SlottedSet, ends_of_slots
 from shine.search.evolution.run_state_checks import (
     check_archive,
@@ -259,12 +259,9 @@ def check_state(state: State, primitives: PrimitiveSet, settings: EvolutionSetti
     if found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
         raise StrangeStateError("the state belongs to a run with another max_size, complexity or number of islands")
     everyone = [*(island.parents for island in state.islands), state.parts]
-    _, levels = formula_limits(primitives, settings.max_size, settings.max_depth)
-    if any((formula_depths(population) > levels).any() for population in everyone):
-        raise StrangeStateError("the state has individuals with more levels than max_depth allows")
-    for island in state.islands:
-        if not within_life(island.parents, island.life, settings.max_size).all():
-            raise StrangeStateError(f"the state has larger individuals than life {island.life} of their island allows")
+    nodes, levels = formula_limits(primitives, settings.max_size, settings.max_depth)
+    if any((formula_sizes(each) > nodes).any() or (formula_depths(each) > levels).any() for each in everyone):
+        raise StrangeStateError("the state has individuals of more nodes or levels than max_size and max_depth allow")
 
 
 def header_of_slots(primitives: PrimitiveSet) -> dict[str, Any]:

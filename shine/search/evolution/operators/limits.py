@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from math import ceil
-
 import numpy as np
 
-from shine.base.typing import Indices, Mask
+from shine.base.typing import Indices
 from shine.compiler.tapes import Subtrees
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
 from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots
-
-LIVES = (1.0, 1 / 3, 2 / 3)
-"""Share of the largest size that individuals may have in the first, second, third, ... life of an island, in turns.
-Of 34 searches for formulas that are hard to find, 15 succeeded, and 14 if every life had the whole size, which is
-chance; small lives take about a seventh less time a generation."""
-
-SMALLEST_LIMIT = 10
-"""Least limit of nodes, unless the largest size is smaller: fewer nodes are left to the seeding."""
-
-
-def limit_of(life: int, max_size: int) -> int:
-    """Most nodes of individuals in a life of an island, of which the first is 0."""
-    return max(ceil(LIVES[life % len(LIVES)] * max_size), min(SMALLEST_LIMIT, max_size))
 
 
 def width_of(primitives: PrimitiveSet, max_size: int) -> int:
@@ -68,13 +53,6 @@ def excess(population: Population, max_size: int, max_depth: int) -> tuple[int, 
     return None
 
 
-def within_life(population: Population, life: int, max_size: int) -> Mask:
-    """Whether individuals keep the limits of a life of an island, shape (n_individuals,), bool."""
-    most, _ = formula_limits(population.primitives, max_size, 1)
-    limits = np.array([limit_of(life, each) for each in most.tolist()])
-    return np.asarray((formula_sizes(population) <= limits).all(axis=1))
-
-
 def at_width(population: Population, width: int) -> Population:
     """A population with room for `width` nodes; no individual may be larger."""
     if width == population.width:
@@ -83,8 +61,3 @@ def at_width(population: Population, width: int) -> Population:
     shared = min(width, population.width)
     codes[:, :shared], values[:, :shared] = population.codes[:, :shared], population.values[:, :shared]
     return Population(codes, values, population.sizes, population.primitives)
-
-
-def within(parents: Population, limit: int) -> Population:
-    """The parents of at most `limit` nodes, which have offspring of at most `limit` nodes."""
-    return parents if parents.width <= limit else at_width(parents.take(parents.sizes <= limit), limit)

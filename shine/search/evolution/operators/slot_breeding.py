@@ -13,7 +13,6 @@ from shine.lang.forms.primitives import CONSTANT
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.search.evolution.operators.creation import created
-from shine.search.evolution.operators.limits import limit_of
 from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots
 from shine.search.evolution.operators.variation import Offspring, breed, neutral_elements, splice
 from shine.search.evolution.settings import EvolutionSettings
@@ -31,17 +30,15 @@ def created_with_slots(
     settings: EvolutionSettings,
     terminals: Terminals,
     rng: np.random.Generator,
-    life: int,
 ) -> Population:
     """Random individuals: the formulas of each slot like plain ones, and the numbers of new individuals."""
     if not primitives.slots:
         return assembled([], primitives, np.tile(primitives.start, (n, 1)))
     formulas = []
     for slot in primitives.slots:
-        limit = limit_of(life, slot.max_size)
         own = replace(settings, max_depth=slot.max_depth)
-        plain = created(n, slot.primitives, own, limit, terminals, rng)
-        formulas.append(_with_lines(plain, limit, slot.max_depth, rng))
+        plain = created(n, slot.primitives, own, slot.max_size, terminals, rng)
+        formulas.append(_with_lines(plain, slot.max_size, slot.max_depth, rng))
     return assembled(formulas, primitives)
 
 
@@ -113,7 +110,6 @@ def breed_slots(
     settings: EvolutionSettings,
     terminals: Terminals,
     rng: np.random.Generator,
-    life: int,
     parts: Population | None = None,
 ) -> Offspring:
     """A generation of offspring, each with one slot that differs from that of its parent.
@@ -124,8 +120,6 @@ def breed_slots(
         All possible parents; their primitive set is a `SlottedSet`.
     select, settings, terminals, rng, parts
         See `shine.search.evolution.operators.variation.breed`.
-    life : int
-        Life of the island, which limits the size of formulas.
     """
     primitives = everyone.primitives
     assert isinstance(primitives, SlottedSet)
@@ -137,7 +131,7 @@ def breed_slots(
     for slot, count in enumerate(counts.tolist()):
         if count:
             own = replace(settings, population=count, max_depth=primitives.slots[slot].max_depth)
-            limit = limit_of(life, primitives.slots[slot].max_size)
+            limit = primitives.slots[slot].max_size
             useful = None if parts is None else formulas_in(parts, slot, limit)
             formulas = formulas_in(everyone, slot, limit)
             bred = breed(formulas, select, own, terminals, rng, useful, scaled=False)

@@ -277,7 +277,7 @@ class TemplateProblem(Problem):
 def _steps_of(task: TemplateTask, settings: EvolutionSettings, threads: int) -> Work:
     """The work of the search's end for one individual."""
     own, rng = task.composition, np.random.default_rng(0)
-    individuals = created_with_slots(FRONT, own.genome, settings, Terminals(), rng, 0)
+    individuals = created_with_slots(FRONT, own.genome, settings, Terminals(), rng)
 
     def work(rows: Dataset | AllRows) -> object:
         assert isinstance(rows, Dataset)

@@ -89,17 +89,6 @@ def test_a_run_continues_from_any_generation_as_if_it_had_never_stopped(kind):
         assert sum(map(len, other.seen)) == outcome.evaluations - states[number].evaluations
 
 
-def test_an_island_within_another_limit_than_that_of_its_life_is_refused():
-    settings = replace(SETTINGS, max_size=30)
-    _, states, _, _ = run(settings)
-    header = states[-1].header()
-    assert states[-1].islands[0].parents.sizes.max() > 10
-    islands = [{**each, "life": 1} for each in header["islands"]]
-    state = State.from_arrays({**header, "islands": islands}, states[-1].to_arrays(), PRIMITIVES.table)
-    with pytest.raises(ValueError, match="larger individuals than life 1"):
-        run(settings, state=state)
-
-
 def test_a_state_does_not_change_while_the_run_continues():
     _, states, _, _ = run(SETTINGS, replace(STOP, generations=30))
     written = [

@@ -14,7 +14,7 @@ from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.complexity import complexities
-from shine.search.evolution.operators.limits import formula_depths, formula_sizes, limit_of, width_of, within_life
+from shine.search.evolution.operators.limits import formula_depths, formula_sizes, width_of
 from shine.search.evolution.operators.slot_breeding import (
     assembled,
     breed_slots,
@@ -28,7 +28,7 @@ from shine.search.evolution.settings import EvolutionSettings
 MADE = composition("f(a, b) + h(a)*k[g] + c", ("a", "b", "g"), 3,
                    unknown={"f": ["u", "v"], "h": {"arguments": ["x"], "primitives": ["add", "sin"], "max_size": 6}},
                    parameters={"c": {"start": 2.5}}, max_size=12, max_depth=4)  # fmt: skip
-GENOME = MADE.genome
+GENOME, SIZES = MADE.genome, [12, 6]
 SETTINGS = EvolutionSettings(population=200, max_size=12, max_depth=4)
 TERMINALS = Terminals((-5.0, 5.0), 0.3)
 
@@ -63,33 +63,31 @@ def test_a_root_of_a_thousand_arguments_is_no_special_case():
     assert np.array_equal(whole.depths[np.arange(5), roots], 1 + formula_depths(found)[:, 0])
 
 
-@pytest.mark.parametrize("life", range(4))
-def test_new_individuals_keep_the_limits_and_have_the_starting_numbers(life):
-    found = created_with_slots(300, GENOME, SETTINGS, TERMINALS, np.random.default_rng(0), life)
-    assert found.is_valid and keep_slots(found).all() and within_life(found, life, 12).all()
+def test_new_individuals_keep_the_limits_and_have_the_starting_numbers():
+    found = created_with_slots(300, GENOME, SETTINGS, TERMINALS, np.random.default_rng(0))
+    assert found.is_valid and keep_slots(found).all() and (formula_sizes(found) <= SIZES).all()
     assert (formula_depths(found) <= [4, 4]).all()
     first = found.sizes - GENOME.frame
     assert (found.values[np.arange(300)[:, None], first[:, None] + np.arange(4)] == [1, 1, 1, 2.5]).all()
 
 
-@pytest.mark.parametrize("life", range(3))
 @pytest.mark.parametrize("with_parts", [False, True])
-def test_offspring_keep_slots_primitives_and_limits(life, with_parts):
-    rng = np.random.default_rng(life)
-    parents = created_with_slots(150, GENOME, SETTINGS, TERMINALS, rng, life)
+def test_offspring_keep_slots_primitives_and_limits(with_parts):
+    rng = np.random.default_rng(0)
+    parents = created_with_slots(150, GENOME, SETTINGS, TERMINALS, rng)
     parts = parents.take(np.arange(20)) if with_parts else None
     for _ in range(5):
-        bred = breed_slots(parents, lambda n: rng.integers(0, 150, n), SETTINGS, TERMINALS, rng, life, parts)
+        bred = breed_slots(parents, lambda n: rng.integers(0, 150, n), SETTINGS, TERMINALS, rng, parts)
         found = bred.population
         assert len(found) == 200 and found.is_valid and keep_slots(found).all()
-        assert within_life(found, life, 12).all() and (formula_depths(found) <= 4).all()
+        assert (formula_sizes(found) <= SIZES).all() and (formula_depths(found) <= 4).all()
         parents = found
 
 
 def test_each_offspring_differs_from_its_parent_in_one_segment(population):
     rng = np.random.default_rng(0)
     parents = population
-    bred = breed_slots(parents, lambda n: rng.integers(0, 200, n), SETTINGS, TERMINALS, rng, 0)
+    bred = breed_slots(parents, lambda n: rng.integers(0, 200, n), SETTINGS, TERMINALS, rng)
     before = population.take(bred.ancestors)
     changed = []
     for slot in (0, 1):
@@ -139,6 +137,5 @@ def test_different_functions_of_one_name_do_not_share_a_tape():
         SlottedSet.of([own, Slot("g", other, 3, 3)])
 
 
-def test_lives_limit_each_formula():
-    assert [limit_of(life, 30) for life in range(3)] == [30, 10, 20]
+def test_an_individual_has_room_for_all_formulas_and_numbers():
     assert width_of(GENOME, 99) == 12 + 6 + GENOME.frame
