@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from shine.base.typing import AnyArray, Floats
 from shine.compiler.arrays import COMPILED
 from shine.evaluate.kernels.arrays import ArrayKernel, PreparedCall
 from shine.faces.deap.arguments import failed_values, float_name, is_evaluation, weights_of, without_arguments
-from shine.faces.deap.matrices import fill, lengths_of, matrix_of
+from shine.faces.deap.matrices import lengths_of, matrix_of
+from shine.faces.deap.reading import Reader, reader_of, reading_words
 from shine.lang.arrays.formula import ArrayFormula
 from shine.lang.arrays.interpret import evaluate_arrays
 from shine.lang.arrays.reading import array_formula
@@ -48,12 +48,13 @@ _MOST_NUMBERS = 1 << 23
 
 @dataclass(frozen=True)
 class _Room:
-    """A matrix whose first rows are filled with individuals, and the call that evaluates them."""
+    """A matrix whose first rows are filled with individuals, and how they are read and evaluated."""
 
     rows: int
-    address: int
     matrix: Floats
     call: PreparedCall
+    reader: Reader
+    words: AnyArray
 
 
 class CompiledObjective:
@@ -143,7 +144,7 @@ class CompiledObjective:
         if self._failed is not None and len(self._failed) not in (1, len(formula.results)):
             raise ValueError(f"failed has {len(self._failed)} values, but the fitness has {len(formula.results)}")
         self._unchecked = check
-        self._rooms: dict[int, _Room] = {}
+        self._rooms: dict[tuple[type, int], _Room] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         # Other processes get no addresses of this one.
@@ -162,7 +163,8 @@ class CompiledObjective:
         IndexError, ValueError
             If it is too short for the function.
         """
-        return self.evaluate_all([individual])[0]
+        items = [individual]
+        return (self._read(items) or self._converted(items))[0]
 
     def evaluate_all(self, individuals: Iterable[Any]) -> list[Fitness]:
         """Fitness of each individual, for ``individual.fitness.values``.
@@ -182,13 +184,7 @@ class CompiledObjective:
         items = list(individuals)
         if not items:
             return []
-        columns = self._columns_of_lists(items)
-        if columns is None:
-            columns = self._values_by_length(items).tolist()
-        # A sum of columns is the cheapest way to see that no value is infinite or NaN.
-        if not math.isfinite(sum(map(sum, columns))):
-            columns = self._mended(np.array(columns), items).tolist()
-        return list(zip(*columns, strict=True))
+        return self._read(items) or self._converted(items)
 
     def map(self, function: Callable[..., Any], individuals: Iterable[Any], *more: Iterable[Any]) -> Iterable[Any]:
         """The builtin `map`, except that it evaluates individuals in one native call.
@@ -227,37 +223,45 @@ class CompiledObjective:
             self._unchecked = False
         return fitnesses
 
-    def _columns_of_lists(self, individuals: list[Any]) -> list[list[float]] | None:
-        """The values of lists of floats of one length, a list for each; None if they are others."""
-        if self._tier != "native" or self._dtype != "float64" or not isinstance(individuals[0], list):
+    def _read(self, individuals: list[Any]) -> list[Fitness] | None:
+        """The fitness of individuals of one type and length that native code reads; None if they are others."""
+        first, rows = individuals[0], len(individuals)
+        try:
+            key = type(first), len(first)
+        except TypeError:
             return None
-        rows, length = len(individuals), len(individuals[0])
         # Another thread cannot take the room while this one uses it.
-        room = self._rooms.pop(length, None)
+        room = self._rooms.pop(key, None)
         if room is None or room.rows < rows:
-            room = self._room(1 << (rows - 1).bit_length(), length)
-        if not fill(room.address, individuals, length):
+            reader = reader_of(first)
+            if reader is None or self._tier != "native" or self._dtype != "float64":
+                return None
+            room = self._room(1 << (rows - 1).bit_length(), first, reader)
+        fitnesses = room.reader(room.words, individuals)
+        if fitnesses is None:
             return None
-        columns: list[list[float]] = room.call(rows).tolist()
-        if len(self._rooms) < _MOST_ROOMS and room.rows * length <= _MOST_NUMBERS:
-            self._rooms[length] = room
-        return columns
+        if fitnesses is False:
+            fitnesses = self._mended(room.call.values[:, :rows], individuals)
+        if len(self._rooms) < _MOST_ROOMS and room.matrix.size <= _MOST_NUMBERS:
+            self._rooms[key] = room
+        return fitnesses
 
-    def _room(self, rows: int, length: int) -> _Room:
-        matrix = np.empty((rows, length))
+    def _room(self, rows: int, individual: Any, reader: Reader) -> _Room:
+        matrix = np.empty((rows, len(individual)))
         arguments = [self._constants.get(name, matrix) for name in self.formula.parameters]
-        return _Room(rows, matrix.ctypes.data, matrix, self._kernel.prepared(arguments, rows))
+        call = self._kernel.prepared(arguments, rows)
+        return _Room(rows, matrix, call, reader, reading_words(individual, matrix, call.words))
 
-    def _values_by_length(self, individuals: list[Any]) -> AnyArray:
-        """The values of any individuals, shape (n_values, n_individuals)."""
+    def _converted(self, individuals: list[Any]) -> list[Fitness]:
+        """The fitness of individuals of several lengths, or whose numbers Python converts."""
         lengths = lengths_of(individuals)
         if len(set(lengths)) == 1:
-            return self._values(individuals, lengths[0])
-        values = np.empty((len(self.formula.results), len(individuals)), self._dtype)
+            return self._mended(self._values(individuals, lengths[0]), individuals)
+        found: dict[int, Fitness] = {}
         for length in set(lengths):
             chosen = [place for place, each in enumerate(lengths) if each == length]
-            values[:, chosen] = self._values([individuals[place] for place in chosen], length)
-        return values
+            found.update(zip(chosen, self.evaluate_all([individuals[place] for place in chosen]), strict=True))
+        return [found[place] for place in range(len(lengths))]
 
     def _values(self, individuals: list[Any], length: int) -> AnyArray:
         """The values of individuals of one length, shape (n_values, n_individuals)."""
@@ -281,8 +285,8 @@ class CompiledObjective:
         functions = COMPILED if self._dtype == "float64" else None
         return evaluate_arrays(self.formula, batch, self._dtype, functions)
 
-    def _mended(self, values: AnyArray, individuals: list[Any]) -> AnyArray:
-        """The values with those of failed individuals replaced."""
+    def _mended(self, values: AnyArray, individuals: list[Any]) -> list[Fitness]:
+        """The values as fitness, with those of failed individuals replaced."""
         lost = ~np.isfinite(values).all(axis=0)
         weights = weights_of(individuals) or [-1.0] * len(values)
         worst: Iterable[float] = (-np.inf if weight > 0 else np.inf for weight in weights)
@@ -290,7 +294,7 @@ class CompiledObjective:
             worst = self._failed if len(self._failed) > 1 else repeat(self._failed[0], len(values))
         for row, value in zip(values, worst, strict=True):
             row[lost] = value
-        return values
+        return list(zip(*values.tolist(), strict=True))
 
     def _check(self, function: Callable[..., Any], individuals: list[Any], fitnesses: list[Fitness]) -> None:
         for individual, own in zip(individuals, fitnesses, strict=False):
