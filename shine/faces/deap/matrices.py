@@ -11,7 +11,7 @@ import numpy as np
 
 from shine.base.errors import placed
 from shine.base.typing import AnyArray
-from shine.faces.deap.reading import reader_of, reading_words
+from shine.evaluate.kernels.individuals import reader_of, reading_words
 from shine.lang.forms.names import value_text
 
 

@@ -17,11 +17,12 @@ from shine.base.errors import UnsupportedSyntaxError
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.arrays import COMPILED
 from shine.evaluate.kernels.arrays import ArrayKernel, PreparedCall
+from shine.evaluate.kernels.individuals import Reader, reader_of, reading_words
 from shine.faces.deap.arguments import failed_values, float_name, is_evaluation, weights_of, without_arguments
 from shine.faces.deap.matrices import lengths_of, matrix_of
-from shine.faces.deap.reading import Reader, reader_of, reading_words
 from shine.lang.arrays.formula import ArrayFormula
 from shine.lang.arrays.interpret import evaluate_arrays
+from shine.lang.arrays.outer import bound_arguments
 from shine.lang.arrays.reading import array_formula
 from shine.lang.forms.names import shown, value_text
 from shine.lang.forms.synonyms import keywords_checked
@@ -126,19 +127,22 @@ class CompiledObjective:
         check: bool = True,
         failed: float | Sequence[float] | None = None,
     ) -> None:
-        if not isinstance(source, str | FunctionType | ArrayFormula | ast.AST):
+        if not isinstance(constants or {}, Mapping):
+            raise TypeError(f"constants is a mapping of parameters to their values, not {value_text(constants)}")
+        values: dict[str, Any] = dict(constants or {})
+        if not isinstance(bound_arguments(source)[0], str | FunctionType | ArrayFormula | ast.AST):
             raise TypeError(f"an objective is a text or a Python function, not {value_text(source)}")
-        formula = array_formula(source)
+        formula = array_formula(source, vectors=values)
         if formula is None:
             raise UnsupportedSyntaxError(
-                "the objective has no vector that can be read: write elements and reductions of the individual, x[0] "
-                "and sum(v*v for v in x), instead of loops; a function without a file can be given as text"
+                "the objective reads no vector: write elements and reductions of the individual, x[0] and "
+                "sum(v*v for v in x)"
             )
         if tier not in TIERS:
             raise ValueError(f"tier must be one of {', '.join(TIERS)}, is {value_text(tier)}")
         self.formula, self._dtype, self._tier = formula, float_name(dtype), tier
         self._kernel = ArrayKernel(formula, self._dtype)
-        self._constants = self._checked_constants(constants or {})
+        self._constants = self._checked_constants(values)
         self.individual = next(name for name in formula.vectors if name not in self._constants)
         self._failed, self._stands_for = failed_values(failed), evaluate
         if self._failed is not None and len(self._failed) not in (1, len(formula.results)):
@@ -318,8 +322,6 @@ class CompiledObjective:
 
     def _checked_constants(self, constants: Mapping[str, ArrayLike]) -> dict[str, AnyArray]:
         formula = self.formula
-        if not isinstance(constants, Mapping):
-            raise TypeError(f"constants is a mapping of parameters to their values, not {value_text(constants)}")
         unknown = next((name for name in constants if name not in formula.parameters), None)
         if unknown is not None:
             raise ValueError(f"constants: {shown(unknown)} is no parameter; these are {', '.join(formula.parameters)}")
@@ -328,6 +330,7 @@ class CompiledObjective:
         if len(free) != 1 or missing:
             names = ", ".join(missing or free) or "none"
             problem = f"give constants={{...}} for {names}" if missing else f"one vector is the individual, not {names}"
+            problem += "" if missing else "; give constants={...} for others" if free else "; write x[0] or sum(x)"
             raise ValueError(f"the objective takes ({', '.join(formula.parameters)}): {problem}")
         checked = {}
         for name, value in constants.items():

@@ -17,7 +17,7 @@ from helpers.objectives import call_all
 
 import shine.deap
 from shine.base.errors import UnsupportedSyntaxError
-from shine.faces.deap.reading import reader_of, reading_words
+from shine.evaluate.kernels.individuals import reader_of, reading_words
 from shine.faces.deap.vectors import CompiledObjective
 
 TEXT = "w" if "w" in array.typecodes else "u"
@@ -262,7 +262,7 @@ def test_another_function_than_the_registered_one_is_refused():
 @pytest.mark.parametrize(
     ("source", "options", "error", "message"),
     [
-        ("a + b", {}, UnsupportedSyntaxError, "the objective has no vector"),
+        ("a + b", {}, UnsupportedSyntaxError, "the objective reads no vector"),
         ("sum(x[i*i] for i in range(n))", {}, UnsupportedSyntaxError, "line 1, column 7"),
         (3, {}, TypeError, "an objective is a text or a Python function, not 3"),
         (SPHERE, {"tier": "machine"}, ValueError, "tier must be one of native, reference, is 'machine'"),

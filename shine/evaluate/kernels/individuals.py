@@ -96,7 +96,7 @@ def _reader(kind: Any, element: Any) -> Reader | None:
     is_known = number is None or (number.isnative and (number.kind in "biu" or number.char in "fd"))
     if not is_known or not _has_known_layout():
         return None
-    meaning = ("individuals", form.__name__, str(number), str(HEAD), source_digest("faces/deap"))
+    meaning = ("individuals", form.__name__, str(number), str(HEAD), source_digest("evaluate/kernels"))
     return builtin(Engine.kept(["individuals"], meaning, lambda: _code(form, number)), "individuals")
 
 
