@@ -427,7 +427,8 @@ def parameters(estimator: Any) -> set[str]:
 def test_every_parameter_of_gplearn_has_a_row() -> None:
     gplearn = pytest.importorskip("gplearn.genetic")
     named = {name for row in table("coming-from.md", "gplearn") for name in names_in(row[0])}
-    assert parameters(gplearn.SymbolicRegressor) - named == set()
+    kinds = gplearn.SymbolicRegressor, gplearn.SymbolicClassifier, gplearn.SymbolicTransformer
+    assert set().union(*map(parameters, kinds)) - named == set()
 
 
 PYSR = yaml.safe_load((ROOT / "tests" / "fixtures" / "pysr.yaml").read_text(encoding="utf-8"))
