@@ -155,8 +155,8 @@ def _of_function(source: Any) -> Tree:
         else:
             if not isinstance(source, FunctionType | partial):
                 raise UnsupportedSyntaxError(
-                    f"it is a {type(source).__name__}; write a function of one row, 'def name(prediction, target): ...', "
-                    "also for a fitness of gplearn, which takes all rows at once"
+                    f"it is a {type(source).__name__}; write a function of one row, "
+                    "'def name(prediction, target): ...'; a fitness of gplearn takes all rows at once"
                 )
             given = _arguments(source)
             own = functions.table[functions.primitive(source, len(given), _name(source))]
