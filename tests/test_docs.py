@@ -22,6 +22,7 @@ import inspect
 import io
 import json
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -403,6 +404,23 @@ def test_the_reference_has_every_public_name() -> None:
     objects = documented()
     assert [public for public in shine.__all__ if getattr(shine, public) not in objects] == []
     assert all(one.__doc__ for one in objects)
+
+
+TABLES = runpy.run_path(str(DOCS / "tables.py"))
+
+MOST_WORDS = 38_000
+"""Of all pages, without the tables that are written from docstrings: what is new replaces something."""
+
+
+@pytest.mark.parametrize("page", TABLES["pages"](), ids=lambda path: path.stem)
+def test_tables_are_those_of_the_docstrings(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert TABLES["written"](text) == text, "write the tables: python docs/tables.py"
+
+
+def test_the_pages_are_short() -> None:
+    texts = [TABLES["PLACE"].sub("", page.read_text(encoding="utf-8")) for page in TABLES["pages"]()]
+    assert sum(len(text.split()) for text in texts) <= MOST_WORDS
 
 
 # ---- coming from elsewhere ----
