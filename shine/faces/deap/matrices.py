@@ -29,9 +29,6 @@ def matrix_of(individuals: list[Any], length: int) -> AnyArray:
     TypeError
         If an individual is no sequence of real numbers.
     """
-    kinds = {type(each) for each in individuals}
-    if all(issubclass(kind, np.ndarray) for kind in kinds):
-        return _of_arrays(individuals, length)
     matrix = np.empty((len(individuals), length))
     reader = reader_of(individuals[0])
     if reader is not None and reader(reading_words(individuals[0], matrix), individuals) is not None:
@@ -62,13 +59,3 @@ def lengths_of(individuals: Sequence[Any]) -> list[int]:
                 f"individual {position} is {value_text(individuals[position])}; individuals are sequences of numbers"
             )
     return list(map(len, individuals))
-
-
-def _of_arrays(individuals: list[Any], length: int) -> AnyArray:
-    for position, individual in enumerate(individuals):
-        if individual.ndim != 1 or individual.dtype.kind not in "biuf":
-            raise TypeError(
-                f"individual {position} is an array of shape {individual.shape} and dtype {individual.dtype}; "
-                "individuals have one axis of numbers"
-            )
-    return np.concatenate(individuals).reshape(len(individuals), length)

@@ -92,13 +92,7 @@ class _Outer(ast.NodeTransformer):
         """Of the parameters for lists, by the text that means the list."""
         self.functions: dict[str, Primitive] = {}
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return self._value(node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return self._value(node)
-
-    def _value(self, node: ast.Name | ast.Attribute) -> ast.AST:
+    def visit_Name(self, node: ast.Name | ast.Attribute) -> ast.AST:
         value, text = self._scope.find(node), ast.unparse(node)
         number, known = number_of(value), known_of(value)
         name = None if known is None else known.name(2)
@@ -118,6 +112,8 @@ class _Outer(ast.NodeTransformer):
                 node,
             )
         return node if name is None else ast.copy_location(load(name), node)
+
+    visit_Attribute = visit_Name
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         node.args = [self.visit(each) for each in node.args]
