@@ -31,6 +31,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -43,6 +44,9 @@ from shine.faces.config.models import Config
 from shine.faces.estimators.parameters import FREE
 from shine.faces.keywords import settings_from
 from shine.lang.forms.library import STANDARD
+from shine.lang.interpret import evaluate
+from shine.lang.parse import parse
+from shine.lang.vocabulary import primitive_table
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -447,6 +451,21 @@ def test_every_parameter_of_gplearn_has_a_row() -> None:
     named = {name for row in table("coming-from.md", "gplearn") for name in names_in(row[0])}
     kinds = gplearn.SymbolicRegressor, gplearn.SymbolicClassifier, gplearn.SymbolicTransformer
     assert set().union(*map(parameters, kinds)) - named == set()
+
+
+def test_protected_functions_of_gplearn_mean_the_same_here() -> None:
+    functions = pytest.importorskip("gplearn.functions")
+    (row,) = (row for row in table("coming-from.md", "gplearn") if row[0] == "`function_set`")
+    quoted = re.search(r'`"(.+?)"`', row[1])
+    assert quoted is not None
+    primitives = [*re.findall(r"`(protected_\w+)`", row[1]), quoted[1]]
+    names = ["protected_div(a, b)", "protected_log(a)", "protected_sqrt(a)", "inv0(a)"]
+    numbers = np.array([-3.0, -1.0, -0.01, -0.0009, 0.0, 0.0009, 0.002, 1.0, 50.0])
+    a, b = (each.ravel() for each in np.meshgrid(numbers, numbers))
+    known = primitive_table(primitives)[0]
+    for name, theirs in zip(names, (functions.div2, functions.log1, functions.sqrt1, functions.inv1), strict=True):
+        columns = [a, b][: theirs.arity]
+        assert np.allclose(evaluate(parse(name, ["a", "b"][: theirs.arity], known), columns), theirs(*columns)), name
 
 
 PYSR = yaml.safe_load((ROOT / "tests" / "fixtures" / "pysr.yaml").read_text(encoding="utf-8"))
