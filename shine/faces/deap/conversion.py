@@ -213,11 +213,12 @@ class Expansion:
             return self._known[key]
         names, stack = self._vocabulary.names[position], list[int]()
         for node in reversed(self._individual[position]):
-            arity = node.arity
+            arity, operands = node.arity, tuple[int, ...]()
             if arity > len(stack):
                 raise ValueError(f"tree {position} of an individual is not complete: {node.name!r} lacks arguments")
-            operands = tuple(stack[len(stack) - arity :][::-1])
-            del stack[len(stack) - arity :]
+            if arity:
+                operands = tuple(stack[: -arity - 1 : -1])
+                del stack[-arity:]
             stack.append(self._node(node, names, operands, arguments))
         if len(stack) != 1:
             raise ValueError(f"tree {position} of an individual is not one complete tree in prefix order")
@@ -233,12 +234,13 @@ class Expansion:
         if code <= CONSTANT:
             value = float(self._vocabulary.constants[-1 - code]) if code < CONSTANT else number(node)
             code = CONSTANT
-        key = code, operands, repr(value)
-        if key not in self._known:
-            self._known[key] = len(self._values)
+        key = (code, operands) if code != CONSTANT else (code, repr(value))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = len(self._values)
             self._values.append((code, value, operands))
-            self._sizes.append(min(1 + sum(self._sizes[each] for each in operands), MAX_NODES + 1))
-        return self._known[key]
+            self._sizes.append(min(1 + sum([self._sizes[each] for each in operands]), MAX_NODES + 1))
+        return found
 
 
 def tree(individual: Any, pset: Any, sources: Mapping[str, str] | None = None) -> Tree:
