@@ -22,6 +22,7 @@ import inspect
 import io
 import json
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -42,6 +44,9 @@ from shine.faces.config.models import Config
 from shine.faces.estimators.parameters import FREE
 from shine.faces.keywords import settings_from
 from shine.lang.forms.library import STANDARD
+from shine.lang.interpret import evaluate
+from shine.lang.parse import parse
+from shine.lang.vocabulary import primitive_table
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -405,6 +410,23 @@ def test_the_reference_has_every_public_name() -> None:
     assert all(one.__doc__ for one in objects)
 
 
+TABLES = runpy.run_path(str(DOCS / "tables.py"))
+
+MOST_WORDS = 38_000
+"""Of all pages, without the tables that are written from docstrings: what is new replaces something."""
+
+
+@pytest.mark.parametrize("page", TABLES["pages"](), ids=lambda path: path.stem)
+def test_tables_are_those_of_the_docstrings(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert TABLES["written"](text) == text, "write the tables: python docs/tables.py"
+
+
+def test_the_pages_are_short() -> None:
+    texts = [TABLES["PLACE"].sub("", page.read_text(encoding="utf-8")) for page in TABLES["pages"]()]
+    assert sum(len(text.split()) for text in texts) <= MOST_WORDS
+
+
 # ---- coming from elsewhere ----
 
 
@@ -427,7 +449,23 @@ def parameters(estimator: Any) -> set[str]:
 def test_every_parameter_of_gplearn_has_a_row() -> None:
     gplearn = pytest.importorskip("gplearn.genetic")
     named = {name for row in table("coming-from.md", "gplearn") for name in names_in(row[0])}
-    assert parameters(gplearn.SymbolicRegressor) - named == set()
+    kinds = gplearn.SymbolicRegressor, gplearn.SymbolicClassifier, gplearn.SymbolicTransformer
+    assert set().union(*map(parameters, kinds)) - named == set()
+
+
+def test_protected_functions_of_gplearn_mean_the_same_here() -> None:
+    functions = pytest.importorskip("gplearn.functions")
+    (row,) = (row for row in table("coming-from.md", "gplearn") if row[0] == "`function_set`")
+    quoted = re.search(r'`"(.+?)"`', row[1])
+    assert quoted is not None
+    primitives = [*re.findall(r"`(protected_\w+)`", row[1]), quoted[1]]
+    names = ["protected_div(a, b)", "protected_log(a)", "protected_sqrt(a)", "inv0(a)"]
+    numbers = np.array([-3.0, -1.0, -0.01, -0.0009, 0.0, 0.0009, 0.002, 1.0, 50.0])
+    a, b = (each.ravel() for each in np.meshgrid(numbers, numbers))
+    known = primitive_table(primitives)[0]
+    for name, theirs in zip(names, (functions.div2, functions.log1, functions.sqrt1, functions.inv1), strict=True):
+        columns = [a, b][: theirs.arity]
+        assert np.allclose(evaluate(parse(name, ["a", "b"][: theirs.arity], known), columns), theirs(*columns)), name
 
 
 PYSR = yaml.safe_load((ROOT / "tests" / "fixtures" / "pysr.yaml").read_text(encoding="utf-8"))

@@ -123,8 +123,10 @@ class Headings:
         """Position of a column; None if there is none. A name without quotes is found as Python reads it."""
         found = self._positions.get(name)
         if found is None:
-            known = self._by_normal_form.get(normalized(name) if not is_quoted else name.strip())
-            found = known if known is None else self._positions[known]
+            known = self._by_normal_form.get(normalized(name) if not is_quoted else name.strip(), ())
+            if len(known) > 1:
+                raise LookupError(f"{shown(name)} may be {listed(map(repr, known))}; write the heading in backticks")
+            found = self._positions[known[0]] if known else None
         if found is not None and len(found) > 1:
             raise LookupError(
                 f"{len(found)} columns are called {shown(name)}; rename them, as a query cannot tell them apart"
@@ -132,11 +134,11 @@ class Headings:
         return None if found is None else found[0]
 
     @cached_property
-    def _by_normal_form(self) -> dict[str, str]:
-        forms: dict[str, str] = {}
+    def _by_normal_form(self) -> dict[str, list[str]]:
+        forms: dict[str, list[str]] = {}
         for heading in self._positions:
-            forms.setdefault(heading.strip(), heading)
-            forms.setdefault(normalized(heading), heading)
+            for form in {heading.strip(), normalized(heading)}:
+                forms.setdefault(form, []).append(heading)
         return forms
 
     def missing(self, name: str, others: Sequence[str] = ()) -> LookupError:

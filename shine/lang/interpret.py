@@ -279,11 +279,12 @@ def evaluate_tape(
                 function = primitives.function(code)
                 arguments = stack[-function.arity :]
                 del stack[-function.arity :]
-                stack.append(_apply_primitive(interpreter, function, arguments))
+                stack.append(apply_primitive(interpreter, function, arguments))
     return stack.pop()
 
 
-def _apply_primitive(interpreter: Interpreter, function: Primitive, arguments: Sequence[AnyArray]) -> AnyArray:
+def apply_primitive(interpreter: Interpreter, function: Primitive, arguments: Sequence[AnyArray]) -> AnyArray:
+    """Value of a primitive for every row."""
     if function.definition is None:
         return interpreter.table[function.name](*arguments)
     return interpreter.run(function.definition, arguments)

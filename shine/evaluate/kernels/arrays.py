@@ -228,7 +228,7 @@ class PreparedCall:
         room: int,
         out: AnyArray,
     ) -> None:
-        self._out = out
+        self.values = out
         held = [np.ascontiguousarray(array) for array in arrays]
         block = np.empty(room * out.itemsize + _LINE, np.uint8)
         first, size = _address(out), out.strides[0]
@@ -244,7 +244,13 @@ class PreparedCall:
     def __call__(self, rows: int) -> AnyArray:
         """The values for the first `rows` individuals, shape (results, rows), until the next call."""
         self._function(*self._arguments, rows)
-        return self._out[:, :rows]
+        return self.values[:, :rows]
+
+    @property
+    def words(self) -> tuple[int, ...]:
+        """What native code needs for such a call: function, arguments, address, row length and number of the values."""
+        function = ctypes.cast(self._function, ctypes.c_void_p).value or 0
+        return (function, *self._arguments, _address(self.values), self.values.shape[1], len(self.values))
 
 
 @lru_cache(maxsize=64)

@@ -6,8 +6,9 @@ import ast
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter, signature
+from types import FunctionType
 from typing import Any
 
 from shine.base.errors import UnsupportedSyntaxError
@@ -152,6 +153,11 @@ def _of_function(source: Any) -> Tree:
         if isinstance(source, str):
             own = functions.table[functions.of_text(definition(source))]
         else:
+            if not isinstance(source, FunctionType | partial):
+                raise UnsupportedSyntaxError(
+                    f"it is a {type(source).__name__}; write a function of one row, "
+                    "'def name(prediction, target): ...'; a fitness of gplearn takes all rows at once"
+                )
             given = _arguments(source)
             own = functions.table[functions.primitive(source, len(given), _name(source))]
     except UnsupportedSyntaxError as error:
@@ -179,10 +185,7 @@ ARGUMENTS = "the arguments of a loss are prediction, target, weight, and names o
 
 def _arguments(source: Any) -> list[str]:
     """Names of the arguments of a Python function that have no value."""
-    try:
-        parameters = signature(source, follow_wrapped=False).parameters.values()
-    except (TypeError, ValueError):
-        raise UnsupportedSyntaxError(f"{value_text(source)} has no source; write a function: {ARGUMENTS}") from None
+    parameters = signature(source, follow_wrapped=False).parameters.values()
     kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     return [each.name for each in parameters if each.kind in kinds and each.default is Parameter.empty]
 
@@ -223,7 +226,7 @@ def call_of(text: str) -> tuple[str, tuple[float, ...]]:
     if name in LOSSES and found and not found[2]:
         return name, ()
     if found is None or name not in LIBRARY:
-        near = OTHER_LOSSES.get(name) or similar(name, [*LOSSES, *LIBRARY])
+        near = OTHER_LOSSES.get(name.replace(" ", "_")) or similar(name, [*LOSSES, *LIBRARY])
         hint = f"did you mean {near!r}? " if near else ""
         raise ValueError(
             f"unknown loss {value_text(text.strip())}; {hint}use one of {', '.join([*LOSSES, *LIBRARY])}, "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import ctypes
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import Any, NoReturn
@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from shine.base.typing import Floats, Indices
+from shine.base.typing import AnyArray, Floats, Indices
+from shine.compiler.arrays import COMPILED
 from shine.evaluate.kernels.kernel import Kernel
 from shine.faces.deap.arguments import float_name
 from shine.faces.deap.vocabulary import Names, Vocabulary, as_sets, vocabulary_of
@@ -21,6 +22,7 @@ from shine.lang.forms.grammar import LARGEST_EXACT
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.forms.tape import MAX_NODES
 from shine.lang.forms.tree import Tree
+from shine.lang.interpret import Interpreter, apply_primitive
 from shine.lang.population import Population
 from shine.lang.python.expressions import described, number_of
 
@@ -31,22 +33,30 @@ _PLAIN = frozenset({float, int, bool})
 """Types of constants that need no check one by one."""
 
 
+MOST_WRITTEN = 1000
+"""Most nodes of an individual whose functions are written out; of a longer one each value is computed once."""
+
+
 def population_of(individuals: Sequence[Any], vocabulary: Vocabulary) -> Population:
     """The tapes of DEAP's individuals.
 
     Parameters
     ----------
     individuals : sequence of deap.gp.PrimitiveTree, or of sequences of them
-        Trees; or lists of trees, one for each primitive set, if there are several.
+        Trees; or lists of trees, one for each primitive set, if there are several, or their `Expansion`.
     vocabulary : Vocabulary
 
     Raises
     ------
     ValueError
-        If a tree is not complete, or a node is neither in the primitive set nor a number.
+        If a tree is not complete, an expansion has more than `MAX_NODES` nodes, or a node is neither in the primitive
+        set nor a number.
     """
     if vocabulary.evolves_functions:
-        written = [expanded(individual, vocabulary, number) for individual in individuals]
+        expansions = [e if isinstance(e, Expansion) else Expansion(e, vocabulary) for e in individuals]
+        if any(len(each) > MAX_NODES for each in expansions):
+            raise ValueError(f"an individual has more than {MAX_NODES} nodes with its functions written out")
+        written = [each.written() for each in expansions]
         sizes = np.array([len(codes) for codes, _ in written], dtype=np.int64)
         codes = np.fromiter(chain.from_iterable(codes for codes, _ in written), np.int64, int(sizes.sum()))
         values = np.fromiter(chain.from_iterable(values for _, values in written), np.float64, len(codes))
@@ -132,71 +142,105 @@ def _subtree_ends(arities: Indices) -> Indices:
     return ends
 
 
-Written = tuple[list[int], list[float]]
-"""Codes and values of nodes in prefix order."""
-
-
-def expanded(individual: Sequence[Any], vocabulary: Vocabulary, number: Callable[[Any], float]) -> Written:
-    """One expression made of a list of trees: the first tree calls the others.
+class Expansion:
+    """One expression made of a list of trees, of which the first calls the others: each value once, operands first.
 
     Parameters
     ----------
     individual : sequence of deap.gp.PrimitiveTree
         One tree for each primitive set, in order; each may call the later ones.
     vocabulary : Vocabulary
-    number : callable
-        The value of a node that is in no primitive set.
 
     Raises
     ------
     ValueError
-        If there are not as many trees as primitive sets, one is not complete, or the expression becomes too long.
+        If there are not as many trees as primitive sets, or one is not complete.
     """
-    if len(individual) != len(vocabulary.names):
-        needed = len(vocabulary.names)
-        raise ValueError(f"an individual needs {needed} trees, one for each set; this one has {len(individual)}")
-    return _Expansion(individual, vocabulary, number).tree(0, [])
 
+    def __init__(self, individual: Sequence[Any], vocabulary: Vocabulary) -> None:
+        if len(individual) != len(vocabulary.names):
+            needed = len(vocabulary.names)
+            raise ValueError(f"an individual needs {needed} trees, one for each set; this one has {len(individual)}")
+        self._individual, self._vocabulary = individual, vocabulary
+        self._known: dict[tuple[Any, ...], int] = {}
+        self._values: list[tuple[int, float, tuple[int, ...]]] = []
+        self._sizes: list[int] = []
+        self._root = self._tree(0, ())
 
-class _Expansion:
-    def __init__(self, individual: Sequence[Any], vocabulary: Vocabulary, number: Callable[[Any], float]) -> None:
-        self._individual, self._vocabulary, self._number = individual, vocabulary, number
+    def __len__(self) -> int:
+        """Number of nodes of the expression, written out; `MAX_NODES` + 1 if there are more."""
+        return self._sizes[self._root]
 
-    def tree(self, position: int, arguments: Sequence[Written]) -> Written:
-        """One tree, written out for given arguments.
+    def written(self) -> tuple[list[int], list[float]]:
+        """Codes and values of the nodes in prefix order."""
+        codes, numbers, stack = list[int](), list[float](), [self._root]
+        while stack:
+            code, number, operands = self._values[stack.pop()]
+            codes.append(code)
+            numbers.append(number)
+            stack.extend(operands[::-1])
+        return codes, numbers
+
+    def predictions(self, columns: Floats, dtype: str, tier: str) -> AnyArray:
+        """Value for every row, shape (n_rows,), with the bits of the tier in float64."""
+        last = {operand: value for value, (_, _, operands) in enumerate(self._values) for operand in operands}
+        last[self._root] = len(self._values)
+        found: dict[int, AnyArray] = {}
+        features = columns.astype(dtype)
+        functions = COMPILED if dtype == "float64" and tier != "reference" else None
+        interpreter, primitives = Interpreter(np.dtype(dtype), columns.shape[1], functions), self._vocabulary.primitives
+        with np.errstate(all="ignore"):
+            for value, (code, number, operands) in enumerate(self._values):
+                if code == CONSTANT:
+                    found[value] = interpreter.filled(number)
+                elif code < primitives.first_function:
+                    found[value] = features[code - 1]
+                else:
+                    arguments = [found[operand] for operand in operands]
+                    found[value] = apply_primitive(interpreter, primitives.function(code), arguments)
+                for operand in {*operands, value}:
+                    if last.get(operand, value) == value:
+                        del found[operand]
+        return found[self._root]
+
+    def _tree(self, position: int, arguments: tuple[int, ...]) -> int:
+        """One tree for given arguments.
 
         Prefix order is read backwards with a stack, so that the operands of a node are on the stack before the node.
         """
-        names, stack = self._vocabulary.names[position], list[Written]()
+        key = position, arguments, None
+        if key in self._known:
+            return self._known[key]
+        names, stack = self._vocabulary.names[position], list[int]()
         for node in reversed(self._individual[position]):
-            arity = node.arity
+            arity, operands = node.arity, tuple[int, ...]()
             if arity > len(stack):
                 raise ValueError(f"tree {position} of an individual is not complete: {node.name!r} lacks arguments")
-            operands = stack[len(stack) - arity :][::-1]
-            del stack[len(stack) - arity :]
+            if arity:
+                operands = tuple(stack[: -arity - 1 : -1])
+                del stack[-arity:]
             stack.append(self._node(node, names, operands, arguments))
-            if len(stack[-1][0]) > MAX_NODES:
-                raise ValueError(f"an individual has more than {MAX_NODES} nodes with its functions written out")
         if len(stack) != 1:
             raise ValueError(f"tree {position} of an individual is not one complete tree in prefix order")
-        return stack[0]
+        return self._known.setdefault(key, stack[0])
 
-    def _node(self, node: Any, names: Names, operands: Sequence[Written], arguments: Sequence[Written]) -> Written:
+    def _node(self, node: Any, names: Names, operands: tuple[int, ...], arguments: tuple[int, ...]) -> int:
         name = node.name
         if name in names.definitions:
-            return self.tree(names.definitions[name], operands)
+            return self._tree(names.definitions[name], operands)
         if name in names.arguments:
             return arguments[names.arguments[name]]
-        code = names.codes[name]
-        if code < 0:
-            return [CONSTANT], [float(self._vocabulary.constants[-1 - code])]
-        if code == CONSTANT:
-            return [CONSTANT], [self._number(node)]
-        codes, values = [code], [0.0]
-        for operand in operands:
-            codes += operand[0]
-            values += operand[1]
-        return codes, values
+        code, value = names.codes[name], 0.0
+        if code <= CONSTANT:
+            value = float(self._vocabulary.constants[-1 - code]) if code < CONSTANT else number(node)
+            code = CONSTANT
+        key = (code, operands) if code != CONSTANT else (code, repr(value))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = len(self._values)
+            self._values.append((code, value, operands))
+            self._sizes.append(min(1 + sum([self._sizes[each] for each in operands]), MAX_NODES + 1))
+        return found
 
 
 def tree(individual: Any, pset: Any, sources: Mapping[str, str] | None = None) -> Tree:

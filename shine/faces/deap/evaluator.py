@@ -23,12 +23,14 @@ from shine.faces.deap.arguments import (
     without_arguments,
 )
 from shine.faces.deap.check import ALL_CHECKS, NO_CHECKS, Check
-from shine.faces.deap.conversion import population_of
+from shine.faces.deap.conversion import MOST_WRITTEN, Expansion, population_of
 from shine.faces.deap.measurement import Measurement
 from shine.faces.deap.objectives import Batch, ObjectiveSource, check_weights, objectives_of, values_of
 from shine.faces.deap.vocabulary import gp, vocabulary_of
+from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.synonyms import keywords_checked
 from shine.lang.interpret import evaluate
+from shine.lang.population import Population
 from shine.lang.python.expressions import described
 
 Fitness = tuple[float, ...]
@@ -157,7 +159,7 @@ class CompiledEvaluator:
             raise ValueError(f"loss={loss!r} and objectives are given; name the loss among the objectives")
         self._objectives = objectives_of(objectives if objectives is not None else loss or "mse")
         self._vocabulary = vocabulary_of(pset, sources)
-        self._dtype, self._failed = float_name(dtype), failed_values(failed)
+        self._dtype, self._tier, self._failed = float_name(dtype), tier, failed_values(failed)
         options = EvaluatorOptions.checked(linear_scaling=linear_scaling, dtype=self._dtype, tier=tier, threads=threads)
         if exact_sums and (sample_weight is not None or linear_scaling):
             raise ValueError("exact_sums goes with neither sample_weight nor linear_scaling; leave it out")
@@ -254,9 +256,10 @@ class CompiledEvaluator:
         """
         items = population_checked(individuals, self._vocabulary.evolves_functions, "evaluator.predictions(population)")
         predictions = np.empty((len(items), len(self._measurement.dataset.target)), self._dtype)
-        for chosen in self._together(items, len(items)):
-            population = population_of([items[i] for i in chosen], self._vocabulary)
-            predictions[chosen] = self._measurement.predictions(population)
+        forms = self._forms(items)
+        for chosen in self._together(forms, len(items)):
+            measurement, population = self._measured([forms[i] for i in chosen])
+            predictions[chosen] = measurement.predictions(population)
         return predictions
 
     def _values(self, individuals: list[Any]) -> tuple[Floats, Mask]:
@@ -268,12 +271,12 @@ class CompiledEvaluator:
         if predicts or self._measurement.from_predictions:
             most = max(_MOST_PREDICTIONS // len(self._measurement.dataset.target), 1)
         parts, order = list[tuple[Floats, Mask]](), list[int]()
-        for chosen in self._together(individuals, most):
-            some = [individuals[i] for i in chosen]
-            population = population_of(some, self._vocabulary)
-            predictions = self._measurement.predictions(population) if predicts else None
-            losses = self._measurement.losses(population, predictions)
-            batch = Batch(some, losses, predictions, self._measurement.dataset)
+        forms = self._forms(individuals)
+        for chosen in self._together(forms, most):
+            measurement, population = self._measured([forms[i] for i in chosen])
+            predictions = measurement.predictions(population) if predicts else None
+            losses = measurement.losses(population, predictions)
+            batch = Batch([individuals[i] for i in chosen], losses, predictions, self._measurement.dataset)
             parts.append(values_of(self._objectives, batch, weights_of(individuals), self._failed))
             order += chosen
         back = np.argsort(order)
@@ -281,7 +284,10 @@ class CompiledEvaluator:
 
     def _is_steady(self, individual: Any) -> bool:
         """Whether other last bits of the data hardly change the predictions of an individual."""
-        formula = population_of([individual], self._vocabulary).tree(0)
+        (form,) = self._forms([individual])
+        if len(form) > MOST_WRITTEN:
+            return False
+        formula = population_of([form], self._vocabulary).tree(0)
         columns = self._measurement.dataset.columns
         moved = [column if np.isin(column, (0, 1)).all() else column * (1 + _LAST_BITS) for column in columns]
         with np.errstate(all="ignore"):
@@ -290,12 +296,30 @@ class CompiledEvaluator:
             near = np.isclose(before, after, rtol=_STEADY, atol=_STEADY * largest, equal_nan=True)
         return bool(near.all())
 
+    def _forms(self, individuals: list[Any]) -> list[Any]:
+        """The individuals, of which those with functions are one expression each."""
+        if not self._vocabulary.evolves_functions:
+            return individuals
+        return [Expansion(each, self._vocabulary) for each in individuals]
+
+    def _measured(self, forms: list[Any]) -> tuple[Measurement, Population]:
+        """What measures individuals, and they: the data have the predictions of a long one as their only column."""
+        if not isinstance(forms[0], Expansion) or len(forms[0]) <= MOST_WRITTEN:
+            return self._measurement, population_of(forms, self._vocabulary)
+        predictions = forms[0].predictions(self._measurement.dataset.columns, self._dtype, self._tier)
+        feature = np.ones((1, 1), np.int16)
+        population = Population(feature, np.zeros((1, 1)), np.ones(1, np.int64), PrimitiveSet((), ("prediction",)))
+        return self._measurement.of_column(predictions), population
+
     def _together(self, individuals: Sequence[Any], most: int) -> Iterator[Sequence[int]]:
         """Positions of all individuals, in groups of at most some number, and of about one size if arrays would be too
         large."""
         sizes = [len(each) for each in individuals]
         order: Sequence[int] = range(len(sizes))
-        cells = max(sizes, default=0) * min(most, len(sizes)) > _MOST_CELLS and not self._vocabulary.evolves_functions
+        if self._vocabulary.evolves_functions:
+            yield from ([i] for i in order if sizes[i] > MOST_WRITTEN)
+            order = [i for i in order if sizes[i] <= MOST_WRITTEN]
+        cells = max((sizes[i] for i in order), default=0) * min(most, len(order)) > _MOST_CELLS
         if cells:
             order = sorted(order, key=sizes.__getitem__, reverse=True)
         while order:

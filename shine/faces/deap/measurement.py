@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -112,6 +114,13 @@ class Measurement:
                 sums = [first.sum_of(loss, self._target.weight, self._target.square) for loss in own.tolist()]
                 found |= {name: self._of_sums(loss_of(name), np.array(sums)) for name in names[1:]}
         return found
+
+    def of_column(self, column: AnyArray) -> Measurement:
+        """The same for data with one column, shape (n_rows,), whose values need not be finite."""
+        dataset = replace(self._dataset, columns=column.astype(np.float64)[None], features=("prediction",), headings={})
+        made = copy.copy(self)
+        made.__setstate__({"_dataset": dataset})
+        return made
 
     def _compiled(self) -> list[PopulationEvaluator]:
         """An evaluator for the first loss of each kind; one for predictions if there is no loss."""

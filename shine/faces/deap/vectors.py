@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,10 +17,12 @@ from shine.base.errors import UnsupportedSyntaxError
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.arrays import COMPILED
 from shine.evaluate.kernels.arrays import ArrayKernel, PreparedCall
+from shine.evaluate.kernels.individuals import Reader, reader_of, reading_words
 from shine.faces.deap.arguments import failed_values, float_name, is_evaluation, weights_of, without_arguments
-from shine.faces.deap.matrices import fill, lengths_of, matrix_of
+from shine.faces.deap.matrices import lengths_of, matrix_of
 from shine.lang.arrays.formula import ArrayFormula
 from shine.lang.arrays.interpret import evaluate_arrays
+from shine.lang.arrays.outer import bound_arguments
 from shine.lang.arrays.reading import array_formula
 from shine.lang.forms.names import shown, value_text
 from shine.lang.forms.synonyms import keywords_checked
@@ -48,12 +49,13 @@ _MOST_NUMBERS = 1 << 23
 
 @dataclass(frozen=True)
 class _Room:
-    """A matrix whose first rows are filled with individuals, and the call that evaluates them."""
+    """A matrix whose first rows are filled with individuals, and how they are read and evaluated."""
 
     rows: int
-    address: int
     matrix: Floats
     call: PreparedCall
+    reader: Reader
+    words: AnyArray
 
 
 class CompiledObjective:
@@ -125,25 +127,28 @@ class CompiledObjective:
         check: bool = True,
         failed: float | Sequence[float] | None = None,
     ) -> None:
-        if not isinstance(source, str | FunctionType | ArrayFormula | ast.AST):
+        if not isinstance(constants or {}, Mapping):
+            raise TypeError(f"constants is a mapping of parameters to their values, not {value_text(constants)}")
+        values: dict[str, Any] = dict(constants or {})
+        if not isinstance(bound_arguments(source)[0], str | FunctionType | ArrayFormula | ast.AST):
             raise TypeError(f"an objective is a text or a Python function, not {value_text(source)}")
-        formula = array_formula(source)
+        formula = array_formula(source, vectors=values)
         if formula is None:
             raise UnsupportedSyntaxError(
-                "the objective has no vector that can be read: write elements and reductions of the individual, x[0] "
-                "and sum(v*v for v in x), instead of loops; a function without a file can be given as text"
+                "the objective reads no vector: write elements and reductions of the individual, x[0] and "
+                "sum(v*v for v in x)"
             )
         if tier not in TIERS:
             raise ValueError(f"tier must be one of {', '.join(TIERS)}, is {value_text(tier)}")
         self.formula, self._dtype, self._tier = formula, float_name(dtype), tier
         self._kernel = ArrayKernel(formula, self._dtype)
-        self._constants = self._checked_constants(constants or {})
+        self._constants = self._checked_constants(values)
         self.individual = next(name for name in formula.vectors if name not in self._constants)
         self._failed, self._stands_for = failed_values(failed), evaluate
         if self._failed is not None and len(self._failed) not in (1, len(formula.results)):
             raise ValueError(f"failed has {len(self._failed)} values, but the fitness has {len(formula.results)}")
         self._unchecked = check
-        self._rooms: dict[int, _Room] = {}
+        self._rooms: dict[tuple[type, int], _Room] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         # Other processes get no addresses of this one.
@@ -162,7 +167,8 @@ class CompiledObjective:
         IndexError, ValueError
             If it is too short for the function.
         """
-        return self.evaluate_all([individual])[0]
+        items = [individual]
+        return (self._read(items) or self._converted(items))[0]
 
     def evaluate_all(self, individuals: Iterable[Any]) -> list[Fitness]:
         """Fitness of each individual, for ``individual.fitness.values``.
@@ -182,13 +188,7 @@ class CompiledObjective:
         items = list(individuals)
         if not items:
             return []
-        columns = self._columns_of_lists(items)
-        if columns is None:
-            columns = self._values_by_length(items).tolist()
-        # A sum of columns is the cheapest way to see that no value is infinite or NaN.
-        if not math.isfinite(sum(map(sum, columns))):
-            columns = self._mended(np.array(columns), items).tolist()
-        return list(zip(*columns, strict=True))
+        return self._read(items) or self._converted(items)
 
     def map(self, function: Callable[..., Any], individuals: Iterable[Any], *more: Iterable[Any]) -> Iterable[Any]:
         """The builtin `map`, except that it evaluates individuals in one native call.
@@ -227,37 +227,45 @@ class CompiledObjective:
             self._unchecked = False
         return fitnesses
 
-    def _columns_of_lists(self, individuals: list[Any]) -> list[list[float]] | None:
-        """The values of lists of floats of one length, a list for each; None if they are others."""
-        if self._tier != "native" or self._dtype != "float64" or not isinstance(individuals[0], list):
+    def _read(self, individuals: list[Any]) -> list[Fitness] | None:
+        """The fitness of individuals of one type and length that native code reads; None if they are others."""
+        first, rows = individuals[0], len(individuals)
+        try:
+            key = type(first), len(first)
+        except TypeError:
             return None
-        rows, length = len(individuals), len(individuals[0])
         # Another thread cannot take the room while this one uses it.
-        room = self._rooms.pop(length, None)
+        room = self._rooms.pop(key, None)
         if room is None or room.rows < rows:
-            room = self._room(1 << (rows - 1).bit_length(), length)
-        if not fill(room.address, individuals, length):
+            reader = reader_of(first)
+            if reader is None or self._tier != "native" or self._dtype != "float64":
+                return None
+            room = self._room(1 << (rows - 1).bit_length(), first, reader)
+        fitnesses = room.reader(room.words, individuals)
+        if fitnesses is None:
             return None
-        columns: list[list[float]] = room.call(rows).tolist()
-        if len(self._rooms) < _MOST_ROOMS and room.rows * length <= _MOST_NUMBERS:
-            self._rooms[length] = room
-        return columns
+        if fitnesses is False:
+            fitnesses = self._mended(room.call.values[:, :rows], individuals)
+        if len(self._rooms) < _MOST_ROOMS and room.matrix.size <= _MOST_NUMBERS:
+            self._rooms[key] = room
+        return fitnesses
 
-    def _room(self, rows: int, length: int) -> _Room:
-        matrix = np.empty((rows, length))
+    def _room(self, rows: int, individual: Any, reader: Reader) -> _Room:
+        matrix = np.empty((rows, len(individual)))
         arguments = [self._constants.get(name, matrix) for name in self.formula.parameters]
-        return _Room(rows, matrix.ctypes.data, matrix, self._kernel.prepared(arguments, rows))
+        call = self._kernel.prepared(arguments, rows)
+        return _Room(rows, matrix, call, reader, reading_words(individual, matrix, call.words))
 
-    def _values_by_length(self, individuals: list[Any]) -> AnyArray:
-        """The values of any individuals, shape (n_values, n_individuals)."""
+    def _converted(self, individuals: list[Any]) -> list[Fitness]:
+        """The fitness of individuals of several lengths, or whose numbers Python converts."""
         lengths = lengths_of(individuals)
         if len(set(lengths)) == 1:
-            return self._values(individuals, lengths[0])
-        values = np.empty((len(self.formula.results), len(individuals)), self._dtype)
+            return self._mended(self._values(individuals, lengths[0]), individuals)
+        found: dict[int, Fitness] = {}
         for length in set(lengths):
             chosen = [place for place, each in enumerate(lengths) if each == length]
-            values[:, chosen] = self._values([individuals[place] for place in chosen], length)
-        return values
+            found.update(zip(chosen, self.evaluate_all([individuals[place] for place in chosen]), strict=True))
+        return [found[place] for place in range(len(lengths))]
 
     def _values(self, individuals: list[Any], length: int) -> AnyArray:
         """The values of individuals of one length, shape (n_values, n_individuals)."""
@@ -281,8 +289,8 @@ class CompiledObjective:
         functions = COMPILED if self._dtype == "float64" else None
         return evaluate_arrays(self.formula, batch, self._dtype, functions)
 
-    def _mended(self, values: AnyArray, individuals: list[Any]) -> AnyArray:
-        """The values with those of failed individuals replaced."""
+    def _mended(self, values: AnyArray, individuals: list[Any]) -> list[Fitness]:
+        """The values as fitness, with those of failed individuals replaced."""
         lost = ~np.isfinite(values).all(axis=0)
         weights = weights_of(individuals) or [-1.0] * len(values)
         worst: Iterable[float] = (-np.inf if weight > 0 else np.inf for weight in weights)
@@ -290,7 +298,7 @@ class CompiledObjective:
             worst = self._failed if len(self._failed) > 1 else repeat(self._failed[0], len(values))
         for row, value in zip(values, worst, strict=True):
             row[lost] = value
-        return values
+        return list(zip(*values.tolist(), strict=True))
 
     def _check(self, function: Callable[..., Any], individuals: list[Any], fitnesses: list[Fitness]) -> None:
         for individual, own in zip(individuals, fitnesses, strict=False):
@@ -314,8 +322,6 @@ class CompiledObjective:
 
     def _checked_constants(self, constants: Mapping[str, ArrayLike]) -> dict[str, AnyArray]:
         formula = self.formula
-        if not isinstance(constants, Mapping):
-            raise TypeError(f"constants is a mapping of parameters to their values, not {value_text(constants)}")
         unknown = next((name for name in constants if name not in formula.parameters), None)
         if unknown is not None:
             raise ValueError(f"constants: {shown(unknown)} is no parameter; these are {', '.join(formula.parameters)}")
@@ -324,6 +330,7 @@ class CompiledObjective:
         if len(free) != 1 or missing:
             names = ", ".join(missing or free) or "none"
             problem = f"give constants={{...}} for {names}" if missing else f"one vector is the individual, not {names}"
+            problem += "" if missing else "; give constants={...} for others" if free else "; write x[0] or sum(x)"
             raise ValueError(f"the objective takes ({', '.join(formula.parameters)}): {problem}")
         checked = {}
         for name, value in constants.items():

@@ -14,6 +14,7 @@ from shine.base.errors import ExportError, UnsupportedSyntaxError, placed
 from shine.base.lazy import cached_property
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.faces.config import Config, read_config
+from shine.faces.config.reading import Job, read_any_job
 from shine.faces.runs.files import read_file, record_in
 from shine.faces.runs.motion import DynamicsRecord, is_motion, read_motion, result_of_record
 from shine.faces.runs.records import ModelRecord, ResultRecord, TemplateRecord, damaged, read_result
@@ -46,6 +47,15 @@ class Run:
     def config(self) -> Config:
         """The configuration of the run; a `ConfigError` if it is missing or damaged."""
         return read_config(self.folder / "config.yaml")
+
+    @cached_property
+    def data(self) -> Any:
+        """The rows that the run read, as a `Dataset`; of equations of motion, its trajectories. They are read again.
+
+        A `ConfigError` if there are none any more.
+        """
+        job = read_any_job(self.folder / "config.yaml")
+        return job.dataset if isinstance(job, Job) else job.trajectories
 
     @cached_property
     def record(self) -> ResultRecord:

@@ -16,7 +16,7 @@ from shine.lang.forms.names import listed, shown, similar, value_text
 from shine.lang.forms.primitives import FOLDED
 from shine.lang.forms.tree import BINARY_OPERATORS
 from shine.lang.forms.visitor import Visit
-from shine.lang.python.known import TABLE, known_text
+from shine.lang.python.known import TABLE, known_of, known_text
 
 LONG_LIST = 16
 """Most values of a list that are compared one by one; longer lists are looked up before the query runs."""
@@ -211,18 +211,27 @@ class _Reader(Arithmetic, Comparing, Reader):
         if node.keywords:
             self.reject("functions take no keyword arguments here", node)
         function = node.func
-        if isinstance(function, ast.Attribute):
-            text = ast.unparse(function)
-            known = known_text(text) if isinstance(function.value, ast.Name) else None
+        owner = self.variable(function.value if isinstance(function, ast.Attribute) else function)
+        if owner is not None or isinstance(function, ast.Attribute):
+            known = known_text(ast.unparse(function)) if owner is None else None
+            if owner is not None:
+                known = known_of(
+                    getattr(owner[0], function.attr, None) if isinstance(function, ast.Attribute) else owner[0]
+                )
             name = None if known is None else known.name(2 if known.folded else len(node.args))
             if name is not None:
                 return {"smaller": "min", "larger": "max"}.get(name, name), node.args
+            if owner is not None:
+                self.reject(f"'@{owner[1]}' gives no function that queries know; write the function's own name", node)
+            assert isinstance(function, ast.Attribute)
             if function.attr in _METHODS:
                 return function.attr, [function.value, *node.args]
             self.reject(f"there is no method {shown(function.attr)}; there are {listed(_METHODS)}", node)
         if not isinstance(function, ast.Name):
             self.reject("only a function can be called, by its name", node)
         name = function.id
+        if name in self._scanned.names:
+            self.reject(f"{shown(self._scanned.names[name].text)} is a column, and cannot be called", function)
         if name in TABLE or name in FUNCTIONS:
             return name, node.args
         known = known_text(f"numpy.{name}")

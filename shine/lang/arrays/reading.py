@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
-import functools
 import inspect
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from types import FunctionType
 from typing import Any
-
-import numpy as np
 
 from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.arrays.formula import ArrayFormula
+from shine.lang.arrays.outer import Loops, bound_arguments, with_values
 from shine.lang.arrays.verifier import REDUCTIONS, ArrayVerifier, Indices
 from shine.lang.forms.functions import FunctionVerifier, Path, parameters_of
 from shine.lang.forms.grammar import check_name, reject
@@ -23,20 +18,8 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import listed, shown
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.parse import natural_order, syntax_tree
-from shine.lang.python.known import OWN_MEANINGS, bare_names, known_of
+from shine.lang.python.known import bare_names
 from shine.lang.python.source import as_function, definition_of, file_of
-
-_REDUCTIONS: Mapping[int, str] = {
-    id(functools.reduce): "reduce",
-    id(math.prod): "prod",
-    id(np.prod): "prod",
-    id(np.sum): "sum",
-    **{
-        id(getattr(builtins, name)): name
-        for name in ("sum", "min", "max", "len", "range", "zip", "enumerate", "reversed")
-    },
-}
-"""Functions of vectors by identity; their words in the language."""
 
 _TEXTS = {"math.prod": "prod", "np.prod": "prod", "np.sum": "sum", "functools.reduce": "reduce"} | {
     f"numpy.{name}": name for name in ("prod", "sum")
@@ -55,53 +38,14 @@ class Texts(ast.NodeTransformer):
         return node if name is None else ast.copy_location(ast.Name(name, ast.Load()), node)
 
 
-class Outer(ast.NodeTransformer):
-    """Replaces the outer names of a function."""
-
-    def __init__(self, function: FunctionType, bound: set[str]) -> None:
-        self._bound = bound
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
-        self._known: dict[str, Any] = dict(function.__globals__)
-        for name, cell in cells:
-            try:
-                self._known[name] = cell.cell_contents
-            except ValueError:  # assigned later than the function is read
-                continue
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id in self._bound or node.id not in self._known:
-            return node
-        value = self._known[node.id]
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            known = known_of(value)
-            name = None if known is None else known.name(2)
-            return node if name not in ("mul", "add") else ast.copy_location(ast.Name(name, ast.Load()), node)
-        number = int(value) if isinstance(value, int) else float(value)
-        return ast.copy_location(ast.Constant(number), node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        node.args = [self.visit(each) for each in node.args]
-        if isinstance(node.func, ast.Name) and node.func.id not in self._bound and node.func.id in self._known:
-            node.func = ast.copy_location(ast.Name(self._called(node, node.func.id), ast.Load()), node.func)
-        return node
-
-    def _called(self, node: ast.Call, text: str) -> str:
-        value = self._known[text]
-        if id(value) in _REDUCTIONS:
-            return _REDUCTIONS[id(value)]
-        known = known_of(value)
-        name = None if known is None else known.name(2 if known.folded else len(node.args))
-        name = None if name is None else OWN_MEANINGS.get(name, name)
-        if name not in STANDARD:
-            reject(f"{shown(text)} is a function that array formulas cannot call; write its expression instead", node)
-        return str(name)
-
-
 _ITERABLES = ("zip", "enumerate", "reversed")
 
 
 def array_formula(
-    source: object, parameters: Sequence[str] | None = None, primitives: Mapping[str, Primitive] = STANDARD
+    source: object,
+    parameters: Sequence[str] | None = None,
+    primitives: Mapping[str, Primitive] = STANDARD,
+    vectors: dict[str, Any] | None = None,
 ) -> ArrayFormula | None:
     """The array formula that a source is; None if the source has no vectors, or is of another kind.
 
@@ -109,12 +53,15 @@ def array_formula(
     ----------
     source : str, function or ast node
         An expression, the text of a function definition, a Python function, a lambda too, or the syntax tree of one.
-        A function may return a tuple. Its outer names stand for their numbers and functions.
+        A function may return a tuple. Its outer names, bound arguments and defaults stand for their values.
     parameters : sequence of str, optional
         Names of the arguments in calling order. By default those of the function; of an expression, the vectors and
         then the numbers, each in natural order.
     primitives : mapping of str to Primitive
         The functions that it may call.
+    vectors : dict of str to array-like, optional
+        Gets the lists of numbers that a function brings along, by the name of the parameter that stands for each. A
+        parameter with a value here before has no other one.
 
     Raises
     ------
@@ -130,12 +77,15 @@ def array_formula(
     """
     if isinstance(source, ArrayFormula):
         return source
+    source, given = bound_arguments(source)
     if isinstance(source, str):
         node: ast.AST = syntax_tree(source)
     elif inspect.isfunction(source):
         try:
             node = definition_of(source)
         except UnsupportedSyntaxError:
+            if vectors is not None:
+                raise
             return None
     elif isinstance(source, ast.AST):
         node = source
@@ -148,13 +98,19 @@ def array_formula(
             type(node), lambda each: each.value
         )(node)
     # Copies and visitors recurse, and formulas without vectors may be deeper than that allows.
-    if not (is_array_syntax(node) or any(isinstance(part, ast.Attribute) for part in ast.walk(node))):
+    if not (is_array_syntax(node) or any(isinstance(part, ast.Attribute | ast.For) for part in ast.walk(node))):
         return None
     node = Texts().visit(copy.deepcopy(node))
-    if not is_array_syntax(node):
+    if not (is_array_syntax(node) or any(isinstance(part, ast.For) for part in ast.walk(node))):
         return None
     try:
-        return _verified(node, source if inspect.isfunction(source) else None, parameters, primitives)
+        node = bare_names(Loops().visit(node))
+        if inspect.isfunction(source):
+            given = {name: value for name, value in given.items() if name not in (vectors or {})}
+            assert isinstance(node, ast.FunctionDef | ast.Lambda)
+            node, called = with_values(as_function(node), source, given, vectors)
+            primitives = {**primitives, **called}
+        return _verified(node, parameters, primitives)
     except UnsupportedSyntaxError as error:
         if not inspect.isfunction(source) or error.line is None:
             raise
@@ -176,19 +132,9 @@ def _called(node: ast.AST) -> str:
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
-def _verified(
-    node: ast.AST,
-    function: FunctionType | None,
-    parameters: Sequence[str] | None,
-    primitives: Mapping[str, Primitive],
-) -> ArrayFormula:
-    node = bare_names(node)
+def _verified(node: ast.AST, parameters: Sequence[str] | None, primitives: Mapping[str, Primitive]) -> ArrayFormula:
     if isinstance(node, ast.Lambda):
         node = as_function(node)
-    if function is not None:
-        bound = {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
-        bound |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
-        node = Outer(function, bound).visit(node)
     given = None if parameters is None else _names(parameters)
     if isinstance(node, ast.FunctionDef):
         return _reordered(_of_function(node, primitives), given)
@@ -258,12 +204,6 @@ def _reordered(formula: ArrayFormula, names: list[str] | None) -> ArrayFormula:
 
 
 def _of_function(node: ast.FunctionDef, primitives: Mapping[str, Primitive]) -> ArrayFormula:
-    for part in ast.walk(node):
-        if isinstance(part, ast.For | ast.While):
-            loop = "for" if isinstance(part, ast.For) else "while"
-            reject(
-                f"a loop with '{loop}' is not part of the language; write sum(x[i]*x[i] for i in range(len(x)))", part
-            )
     parameters = parameters_of(node)
     vectors = set(_vectors(node)) & set(parameters)
     verifier = _ArrayFunctionVerifier(primitives, parameters, vectors, _identifiers(node))

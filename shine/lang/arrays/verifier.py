@@ -235,9 +235,12 @@ class ArrayVerifier(ExpressionVerifier):
             if len(given.generators) != 1:
                 reject("a reduction has one 'for'; put one reduction inside another", given)
             (part,) = given.generators
-            if part.ifs or part.is_async:
-                reject("'if' is not part of a reduction; write sum(a if condition else 0 for ...)", given)
+            neutral = {"sum": 0, "prod": 1}.get(kind)
+            if (part.ifs and (neutral is None or nonempty)) or part.is_async:
+                reject("'if' is part of sums and products only; write min(a if condition else b for ...)", given)
             iteration, target, body = (yield from self._iteration(part.iter)), part.target, given.elt
+            for test in reversed(part.ifs):
+                body = ast.copy_location(ast.IfExp(test, body, ast.Constant(neutral)), test)
         else:
             iteration, target, body = (yield from self._iteration(given)), None, None
         index = self._loop_name(target, iteration)
@@ -313,7 +316,9 @@ class ArrayVerifier(ExpressionVerifier):
                 return self._slice(self._vector(name, value), part, node)
             case ast.Call(func=ast.Name(id="range"), args=arguments, keywords=[]) if 1 <= len(arguments) <= 3:
                 return (yield from self._range(arguments))
-            case ast.Call(func=ast.Name(id="zip"), args=[_, *_] as arguments, keywords=[]):
+            case ast.Call(
+                ast.Name("zip"), [_, *_] as arguments, [] | [ast.keyword("strict", ast.Constant(value=False))]
+            ):
                 parts = []
                 for each in arguments:
                     parts.append((yield from self._steady(each)))

@@ -162,7 +162,24 @@ class Reader(TreeVisitor):
             near = similar(name, self._variables)
             hint = f"; did you mean @{near}?" if near else "; '@' names a variable of the calling function"
             self.reject(f"there is no variable {shown(name)}{hint}", node)
-        value = plain(self._variables[name])
+        return self._literal(self._variables[name], name, node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        owner = self.variable(node.value)
+        if owner is None:
+            self.generic_visit(node)
+        name = f"{owner[1]}.{node.attr}"
+        if not hasattr(owner[0], node.attr):
+            self._variable(name, node)
+        return self._literal(getattr(owner[0], node.attr), name, node)
+
+    def variable(self, node: ast.AST) -> tuple[Any, str] | None:
+        """The value and the name of a variable of the caller; None if a node is none."""
+        name = self._scanned.names.get(node.id) if isinstance(node, ast.Name) else None
+        return None if name is None or not name.is_variable else (self._variables.get(name.text), name.text)
+
+    def _literal(self, given: Any, name: str, node: ast.AST) -> Literal:
+        value = plain(given)
         if not is_known(value):
             is_list = isinstance(value, tuple)
             strange = (

@@ -111,13 +111,20 @@ def scan(text: str) -> Scanned:
         found, kind = match.group(), match.lastgroup
         if found in _NO_OPERATORS:
             at = Scanned(text, ast.Constant(0), {}, text, (0,), (0,)).place_at(match.start())
-            raise UnsupportedSyntaxError(_NO_OPERATORS[found], *at)
+            is_keyword = found == "=" and re.search(r"[(,]\s*[^\W\d]\w*\s*$", text[: match.start()])
+            message = "functions take no keyword arguments here; give values in their order" if is_keyword else ""
+            raise UnsupportedSyntaxError(message or _NO_OPERATORS[found], *at)
         if kind in ("quoted", "variable"):
             name = f"{prefix}{len(names)}"
-            names[name] = Name(found[1:].strip("` "), kind == "variable", kind == "quoted")
+            own = found[1:-1] if kind == "quoted" else found[1:].strip()
+            names[name] = Name(own, kind == "variable", kind == "quoted")
             found = name
+            if length:
+                put(" ", match.start())  # two headings without a blank between them are no name
         put(_WORDS.get(found, " " if kind == "blank" else found), match.start())
         last = match.end()
+        if kind in ("quoted", "variable"):
+            put(" ", last)
     put(text[last:].rstrip(), last)
     line = "".join(pieces)
     scanned = Scanned(text, ast.Constant(0), names, line, tuple(starts), tuple(origins))

@@ -112,6 +112,9 @@ class FunctionVerifier:
                     current = ast.copy_location(ast.Name(target.id, ast.Load()), target)
                     combined = ast.copy_location(ast.BinOp(current, operator, value), statement)
                     self._assignment(target, combined, path)
+                case ast.Delete(targets) if all(isinstance(each, ast.Name) for each in targets):
+                    for each in targets:
+                        path.names.pop(each.id, None)  # type: ignore[attr-defined]
                 case ast.If():
                     path = yield self._if(statement, path)
                 case _:

@@ -36,7 +36,7 @@ _ALLOWED = (
 )
 
 ADVICE: dict[str, str] = {
-    "Attribute": "attribute access is not part of the language; write the primitive's bare name, sqrt(x)",
+    "Attribute": "attribute access is not part of the language; write the bare name of a function, sqrt(x), or number",
     "Subscript": "subscripts are not part of the language; give each column a name",
     "Assign": "this assignment is not part of the language; write 'a = x', or 'a, b = x, y'",
     "Lambda": "lambda is not part of a formula; write its expression instead",

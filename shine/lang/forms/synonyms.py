@@ -132,9 +132,9 @@ OPERATORS = {
 OTHER_LOSSES = {
     "rmsle": "logarithmic", "msle": "logarithmic", "mean_squared_log_error": "logarithmic", "log": "logarithmic",
     "mean_squared_error": "mse", "squared_error": "mse", "mse_loss": "mse", "l2": "mse", "L2DistLoss": "mse",
-    "rms": "rmse", "root_mean_squared_error": "rmse", "mean_absolute_error": "mae", "absolute_error": "mae",
-    "absolute": "mae", "l1": "mae", "L1DistLoss": "mae", "smape": "relative", "mape": "relative",
-    "mean_absolute_percentage_error": "relative", "pinball": "quantile", "QuantileLoss": "quantile",
+    "rms": "rmse", "pearson": "mse", "root_mean_squared_error": "rmse", "mean_absolute_error": "mae",
+    "absolute_error": "mae", "absolute": "mae", "l1": "mae", "L1DistLoss": "mae", "smape": "relative",
+    "mape": "relative", "mean_absolute_percentage_error": "relative", "pinball": "quantile", "QuantileLoss": "quantile",
     "quantile_loss": "quantile", "mean_pinball_loss": "quantile", "HuberLoss": "huber", "smooth_l1": "huber",
     "logcosh": "log_cosh", "LogCoshLoss": "log_cosh", "log_loss": "binomial", "logloss": "binomial",
     "logistic": "binomial", "cross_entropy": "binomial", "binary_crossentropy": "binomial", "bernoulli": "binomial",
@@ -208,6 +208,8 @@ def hint(word: str, allowed: Collection[str], settings: Collection[str] = ()) ->
     if key:
         return f"did you mean settings={{{key!r}: ...}}? "
     near = meant(word, allowed)
+    if near is None and "loss" in (word, OTHER_WORDS.get(word)):
+        return "only regression has a loss; leave it out; "
     return f"did you mean {near!r}? " if near else f"{NOTES[word]}; " if word in NOTES else ""
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
-import inspect
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
@@ -73,11 +73,22 @@ class Scope:
         Its local names.
     by_name : collection of str
         Primitives that it may call by their bare names.
+    given : mapping of str to object, optional
+        Values of its parameters.
     """
 
-    def __init__(self, function: FunctionType | None, local: set[str], by_name: Collection[str] = ()) -> None:
-        own = MODULES if function is None else {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
-        self._bound = {**vars(builtins), **own}
+    def __init__(
+        self,
+        function: FunctionType | None,
+        local: set[str],
+        by_name: Collection[str] = (),
+        given: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._bound: dict[str, Any] = {**vars(builtins), **(MODULES if function is None else function.__globals__)}
+        for name, cell in zip(*_cells(function), strict=False):
+            with suppress(ValueError):  # assigned later than the function is read
+                self._bound[name] = cell.cell_contents
+        self._bound.update(given or {})
         self.local, self._by_name = local, by_name
 
     def find(self, node: ast.expr) -> Any:
@@ -106,6 +117,10 @@ class Scope:
             case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(), kind]):
                 return self.find(kind) is np.ndarray
         return False
+
+
+def _cells(function: FunctionType | None) -> tuple[Sequence[str], Sequence[Any]]:
+    return ((), ()) if function is None else (function.__code__.co_freevars, function.__closure__ or ())
 
 
 class Expressions(ast.NodeVisitor):

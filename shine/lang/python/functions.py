@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from types import FunctionType
@@ -130,9 +131,8 @@ class Functions:
         if named or len(values) < len(bound):
             raise UnsupportedSyntaxError("it has arguments bound that are not numbers by position")
         if known_of(source) is None:
-            raise UnsupportedSyntaxError(
-                f"it is {described(source)}, which Shine does not know and which has no source"
-            )
+            kind = "a method" if inspect.ismethod(source) else f"{described(source)}, which Shine does not know"
+            raise UnsupportedSyntaxError(f"it is {kind}; write a function of numbers in Python")
         inner = self.primitive(source, arity + len(values), name)
         own = _parameters(arity)
         return definition(own, [ast.Return(call(inner, [*map(constant, values), *map(load, own)]))])

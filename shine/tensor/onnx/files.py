@@ -109,7 +109,7 @@ _HALVES = {10: "float16", 16: "bfloat16"}
 _OTHERS = {
     0: "undefined", 4: "uint16", 8: "string", 12: "uint32", 13: "uint64", 14: "complex64", 15: "complex128",
     17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2", 20: "float8e5m2fnuz", 21: "uint4",
-    22: "int4", 23: "float4e2m1",
+    22: "int4", 23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2",
 }  # fmt: skip
 
 _EXTERNAL = 1
@@ -125,7 +125,9 @@ def dtype_name(number: int) -> str:
         return "float32"
     if number not in ELEMENTS:
         allowed = ", ".join(name for name, _ in ELEMENTS.values())
-        raise GraphImportError(f"elements {_OTHERS.get(number, number)} are not supported; allowed are {allowed}")
+        raise GraphImportError(
+            f"elements {_OTHERS.get(number, f'of type {number}')} are not supported; allowed are {allowed}"
+        )
     return ELEMENTS[number][0]
 
 

@@ -140,7 +140,7 @@ class _Reader:
 
     def _results(self) -> list[tuple[str, Value]]:
         """The results with their names."""
-        changed = [s for s in self.program.graph_signature.output_specs if s.kind.name != "USER_OUTPUT"]
+        changed = [s for s in self.program.graph_signature.output_specs if "MUTATION" in s.kind.name]
         if changed:
             raise GraphImportError(f"it changes {changed[0].target!r}; export the model for inference: model.eval()")
         specs = {s.arg.name: s for s in self.program.graph_signature.input_specs}
@@ -185,6 +185,8 @@ class _Reader:
             name = free_name(self.labels, node.name)
             self.labels[name] = node.name
             return self.b.parameter(name, *_type(value))
+        if spec.kind.name == "TOKEN":
+            return None  # it orders effects
         tensors = self.program.constants if spec.kind.name == "CONSTANT_TENSOR" else self.program.state_dict
         if spec.target not in tensors:
             # Buffers that are not saved are among the constants.
@@ -198,15 +200,15 @@ class _Reader:
         return constant
 
     def _called(self, node: Any) -> Any:
+        schema = getattr(node.target, "_schema", None)
+        if schema is None and node.target is not operator.getitem:
+            raise GraphImportError("control flow and effects are not supported; torch.where chooses between values")
         arguments = [self._argument(argument) for argument in node.args]
-        if node.target is operator.getitem:
+        if schema is None:
             parts, place = arguments
             if place >= len(parts):
                 raise GraphImportError(f"its result {place} is not supported")
             return parts[place]
-        schema = getattr(node.target, "_schema", None)
-        if schema is None:
-            raise GraphImportError("it is no operation of torch's core")
         name = schema.name.split("::")[1]
         if name in _WITHOUT_RESULT:
             return None

@@ -30,7 +30,6 @@ def report(folder: Path, out: Path | None, show: bool, precision: Precision, as_
       shine report runs/pythagoras --open
     """
     from shine.faces.cli.dynamics import dynamics_run
-    from shine.faces.config import read_dynamics, read_job
     from shine.formats.page import report_html
     from shine.formats.page.markup import element
     from shine.formats.page.page import html_page, own_text
@@ -39,19 +38,16 @@ def report(folder: Path, out: Path | None, show: bool, precision: Precision, as_
     if system is not None:
         from shine.faces.dynamics.report import report_parts
 
-        job = read_dynamics(system.folder / "config.yaml")
         name = system.folder.resolve().name
-        parts = report_parts(system.result.front, job.trajectories, name, system.record.settings, precision)
+        parts = report_parts(system.result.front, system.data, name, system.record.settings, precision)
         page = html_page(name, element("main", *parts), own_text("script.js"))
         _written(system.folder / "report.html" if out is None else out, page, show, as_json)
         return
     run = opened(folder)
-    # The configuration in the run's folder has every default and the absolute path of the data.
-    dataset = read_job(run.folder / "config.yaml").dataset
     path = run.folder / "report.html" if out is None else out
     page = report_html(
         run.result,
-        dataset,
+        run.data,
         history=run.history,
         settings=run.config.model_dump(mode="json"),
         title=run.folder.resolve().name,

@@ -5,14 +5,13 @@ import sys
 import weakref
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 import shine
 from shine.base.errors import CompilationError
 from shine.compiler.llvm import Engine, object_layout
 from shine.compiler.llvm.object_layout import VERSIONS, builtin, interpreter_function, is_known_python, is_readable
-from shine.faces.deap import matrices
+from shine.evaluate.kernels import individuals
 
 OTHERS = {
     "PyPy": {"implementation": SimpleNamespace(name="pypy")},
@@ -41,14 +40,14 @@ def elsewhere(request, monkeypatch):
 
 def forget():
     is_readable.cache_clear()
-    matrices._has_known_layout.cache_clear()
+    individuals._has_known_layout.cache_clear()
+    individuals._reader.cache_clear()
 
 
 def test_other_interpreters_are_not_read(elsewhere):
     elsewhere()
     assert not is_known_python() and not is_readable()
-    matrix = np.zeros((1, 2))
-    assert not matrices.fill(matrix.ctypes.data, [[1.0, 2.0]], 2)
+    assert individuals.reader_of([1.0, 2.0]) is None
 
 
 def test_results_there_are_the_same(elsewhere):

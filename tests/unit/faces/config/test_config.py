@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -192,10 +191,8 @@ def test_every_key_of_the_schema_is_described() -> None:
 
 @cache
 def rows_of_the_page() -> list[tuple[str, str, str, str]]:
-    """Key, default, allowed values and meaning of each row of docs/config.md, as mkdocs shows the page."""
-    page = (ROOT / "docs" / "config.md").read_text(encoding="utf-8")
-    shown = runpy.run_path(str(ROOT / "docs" / "settings.py"))["on_page_markdown"](page)
-    assert "<!-- settings" not in shown
+    """Key, default, allowed values and meaning of each row of docs/config.md."""
+    shown = (ROOT / "docs" / "config.md").read_text(encoding="utf-8")
     return re.findall(r"^\| `(\w+)` \| (.*) \| (.*) \| (.+) \|$", shown, re.MULTILINE)
 
 

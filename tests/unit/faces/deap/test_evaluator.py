@@ -77,6 +77,51 @@ def test_automatically_defined_functions_are_written_out():
     assert call(0.5) == pytest.approx(gp.compileADF(individuals[3], psets)(0.5), rel=1e-14)
 
 
+def nested(depth):
+    """An individual of about 25 nodes, whose expression grows by a factor of 12 with each level of calls."""
+    main, outer, inner = psets = evolving()
+    call = functools.reduce(lambda inside, _: f"ADF0({inside}, x)", range(depth), "x")
+    own = "add(ADF1(ARG0, ARG1), mul(ADF1(ARG0, ARG0), ADF1(ARG1, ARG0)))"
+    texts = (call, main), (own, outer), ("sin(mul(ARG0, add(ARG1, ARG0)))", inner)
+    return Several(gp.PrimitiveTree.from_string(*each) for each in texts), psets
+
+
+OPTIONS = [
+    {},
+    {"linear_scaling": True},
+    {"loss": "r2", "sample_weight": np.linspace(1, 2, len(Y))},
+    {"objectives": ("mse", "mae", "errors", lambda individual: len(individual[0]))},
+    {"exact_sums": True},
+    {"dtype": "float32"},
+    {"tier": "reference"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_calls_within_calls_are_computed_once_with_the_same_bits(options, monkeypatch):
+    (short, psets), (long, _), (endless, _) = nested(2), nested(3), nested(40)
+    evaluator = compiled(psets, X[:, :1], Y, **options)
+    if options.get("dtype") != "float32":
+        found = evaluator([short, long]), evaluator.predictions([short, long]).tobytes()
+        monkeypatch.setattr("shine.faces.deap.evaluator.MOST_WRITTEN", 0)
+        assert (evaluator([short, long]), evaluator.predictions([short, long]).tobytes()) == found
+        monkeypatch.undo()
+    fitnesses = evaluator([endless, short, long])
+    assert fitnesses == [evaluator.evaluate(each) for each in (endless, short, long)]
+    assert np.isfinite(fitnesses).all()
+    theirs = [gp.compileADF(long, psets)(x) for x in X[:, 0].tolist()]
+    if not options.get("linear_scaling"):
+        assert np.allclose(evaluator.predictions([long])[0], theirs, rtol=1e-4)
+
+
+def test_a_long_individual_without_a_value_fails_alone():
+    (short, psets), (long, _) = nested(1), nested(12)
+    long[1] = gp.PrimitiveTree.from_string("mul(ADF1(ARG0, ARG0), ADF1(ARG0, ARG0))", psets[1])
+    long[2] = gp.PrimitiveTree.from_string("add(mul(ARG0, ARG0), mul(ARG1, 1e100))", psets[2])
+    evaluator = compiled(psets, np.array([[1.0], [2.0]]), np.zeros(2), failed=1e30)
+    assert evaluator([long, short]) == [(1e30,), evaluator.evaluate(short)]
+
+
 def test_an_automatically_defined_function_needs_its_set():
     with pytest.raises(shine.UnsupportedSyntaxError, match=r"'ADF0' .* it evolves with the individuals; give its"):
         compiled(evolving()[0], X, Y)

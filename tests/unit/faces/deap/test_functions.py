@@ -303,7 +303,7 @@ class Adder:
         (raising, 1, "Raise is not part of the language"),
         (indexed, 1, "subscripts are not part of the language"),
         (endless, 1, "the function can end without 'return'"),
-        (Adder(), 1, "which Shine does not know and which has no source"),
+        (Adder(), 1, "which Shine does not know; write a function of numbers"),
         (math.erf, 1, "erf of type builtin_function_or_method, which Shine does not know"),
         (math.sin, 2, "it takes 1 arguments, not 2|math.sin"),
         (protected_division, 1, "'right' has no value"),

@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import pickle
 import random
+import sys
 import threading
 
 import numpy as np
@@ -16,7 +17,7 @@ from helpers.objectives import call_all
 
 import shine.deap
 from shine.base.errors import UnsupportedSyntaxError
-from shine.faces.deap.matrices import fill
+from shine.evaluate.kernels.individuals import reader_of, reading_words
 from shine.faces.deap.vectors import CompiledObjective
 
 TEXT = "w" if "w" in array.typecodes else "u"
@@ -110,8 +111,8 @@ def test_individuals_of_unequal_lengths_are_evaluated_in_groups():
         ([[[1.0]]], r"element 0 of individual 0 is \[1.0\]"),
         ([1.0], "individual 0 is 1.0; individuals are sequences"),
         (["ab"], "individual 0 is 'ab'"),
-        ([np.ones((2, 2))], r"individual 0 is an array of shape \(2, 2\)"),
-        ([np.array(["a"])], "individual 0 is an array of shape .* and dtype <U1"),
+        ([np.ones((2, 2))], r"element 0 of individual 0 is array\(\[1., 1.\]\)"),
+        ([np.array(["a"])], r"element 0 of individual 0 is .*'a'"),
         ([[10**400]], "an individual has a number that is no float64"),
         ([array.array(TEXT, "ab")], "element 0 of individual 0 is 'a'"),
     ],
@@ -121,23 +122,73 @@ def test_what_is_no_vector_of_numbers_is_named(individuals, message):
         CompiledObjective(SPHERE).evaluate_all(individuals)
 
 
-def test_lists_that_are_not_as_expected_are_not_read():
+def read(*individuals):
+    """What native code reads, a row an individual; None if it refuses."""
+    matrix = np.zeros((len(individuals), 2))
+    answer = reader_of(individuals[0])(reading_words(individuals[0], matrix), list(individuals))
+    return None if answer is None else matrix.tolist()
+
+
+NUMBERS = [np.float64(1.5), 2, -(2**62), True, np.int64(-7), 2**53 + 1]
+
+
+@pytest.mark.parametrize("form", [list, tuple, Genes])
+def test_native_code_reads_lists_and_tuples_of_python_and_numpy_numbers(form):
+    rows = [[3.0, 4.0], *([number, 0.5] for number in NUMBERS), [0.5, NUMBERS[0]]]
+    assert read(*map(form, rows)) == [[float(number) for number in row] for row in rows]
+
+
+@pytest.mark.parametrize("code", "bBhHiIlLqQfd")
+def test_native_code_reads_arrays_of_every_number_type(code):
+    rows = np.array([[1, 2], [3, 4], [100, 0]], code)
+    assert read(*rows) == rows.astype(float).tolist()
+    assert read(*(np.repeat(row, 3)[::3] for row in rows)) == rows.astype(float).tolist()
+    assert read(*(array.array(code, row.tolist()) for row in rows)) == rows.astype(float).tolist()
+    assert read(rows[0], np.ones(2, "d" if code != "d" else "f")) is None
+    assert read(rows[0], np.ones((2, 2), code)) is None
+    assert read(array.array(code, [1, 2]), array.array("d" if code != "d" else "f", [1, 2])) is None
+
+
+def test_what_is_not_as_expected_is_not_read():
     class Other(list):
         def __iter__(self):
             return iter([1.0, 2.0])
 
-    matrix = np.zeros((3, 2))
-
-    def read(*individuals):
-        return fill(matrix.ctypes.data, list(individuals), 2)
-
-    assert read([1.0, 2.0], [3.0, 4.0], [5.0, 6.0])
-    assert matrix.tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-    assert read() and read(Genes([7.0, 8.0])) and matrix[0].tolist() == [7.0, 8.0]
-    for other in ([1.0], [1.0, 2.0, 3.0], (1.0, 2.0), [1.0, 2], [1.0, None], object(), None, [], Other([1.0, 2.0])):
-        assert not read([1.0, 2.0], other) and not read(other, [1.0, 2.0]), other
+    for other in ([1.0], [1.0, 2.0, 3.0], (1.0, 2.0), [1.0, 2**64], [1.0, None], object(), None, [], Genes([1.0, 2.0])):
+        assert read([1.0, 2.0], other) is None, other
+    for kind in (Other, dict, set, str, object):
+        assert reader_of(kind()) is None
     # What the subclass yields counts.
     assert CompiledObjective(SPHERE)(Other([5.0, 5.0])) == (5.0,)
+
+
+def test_objects_are_neither_kept_nor_lost():
+    objective = CompiledObjective("(sum(x), 1/x[0])", failed=1.0)
+    individuals = [[number, 0.25] for number in (1.5, 2, np.float64(3.0), np.int64(4), True)]
+    before = [sys.getrefcount(each) for each in (*individuals, *(each[0] for each in individuals), None, False)]
+    for _ in range(1000):
+        objective.evaluate_all(individuals)
+        objective.evaluate_all([*individuals, [0.0, 0.0]])
+        read(individuals[0], [None, 1.0])
+    after = [sys.getrefcount(each) for each in (*individuals, *(each[0] for each in individuals), None, False)]
+    assert np.allclose(before, after, atol=100)
+
+
+def test_populations_change_their_kind_between_calls():
+    objective = CompiledObjective(SPHERE)
+    for _ in range(2):
+        for kind in (list, tuple, Genes, lambda each: array.array("b", each), lambda each: array.array("d", each)):
+            assert objective.evaluate_all([kind([1, 2]), kind([3, 4])]) == [(5.0,), (25.0,)]
+        for dtype in "bdf":
+            assert objective.evaluate_all(list(np.array([[1, 2], [3, 4]], dtype))) == [(5.0,), (25.0,)]
+
+
+@pytest.mark.parametrize("given", [{0: 5.0}, {5.0}, frozenset(), {0: 5.0}.values(), range, 3.0, None])
+def test_what_has_no_elements_in_order_is_no_individual(given):
+    objective = CompiledObjective("x[0]")
+    for tier in (objective, CompiledObjective("x[0]", tier="reference")):
+        with pytest.raises(TypeError, match=r"individual 0 is .*; individuals are sequences of numbers"):
+            tier(given)
 
 
 def test_values_that_are_not_finite_are_the_worst():
@@ -211,7 +262,7 @@ def test_another_function_than_the_registered_one_is_refused():
 @pytest.mark.parametrize(
     ("source", "options", "error", "message"),
     [
-        ("a + b", {}, UnsupportedSyntaxError, "the objective has no vector"),
+        ("a + b", {}, UnsupportedSyntaxError, "the objective reads no vector"),
         ("sum(x[i*i] for i in range(n))", {}, UnsupportedSyntaxError, "line 1, column 7"),
         (3, {}, TypeError, "an objective is a text or a Python function, not 3"),
         (SPHERE, {"tier": "machine"}, ValueError, "tier must be one of native, reference, is 'machine'"),

@@ -87,6 +87,19 @@ def test_a_run_tells_of_everything_it_kept(tmp_path: Path) -> None:
     )
 
 
+def test_a_run_reads_its_rows_again(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("x2,x10,y\n1,2,3\n-99,5,6\n")
+    (tmp_path / "config.yaml").write_text("data: {path: rows.csv, target: y, missing: drop, missing_marks: [-99]}")
+    rows = open_run(tmp_path).data
+    assert (rows.features, rows.columns.tolist(), rows.target.tolist()) == (("x2", "x10"), [[1.0], [2.0]], [3.0])
+    (tmp_path / "config.yaml").write_text("data: {path: rows.csv}\ndynamics: {time: x2, states: [y]}")
+    (tmp_path / "rows.csv").write_text("x2,y\n" + "".join(f"{i},{i * i}\n" for i in range(9)))
+    assert open_run(tmp_path).data.runs[0].states.ravel().tolist() == [float(i * i) for i in range(9)]
+    (tmp_path / "rows.csv").unlink()
+    with pytest.raises(ConfigError, match=r"rows\.csv"):
+        _ = open_run(tmp_path).data
+
+
 def test_the_history_ends_before_a_line_that_was_cut_short(tmp_path: Path) -> None:
     kept(tmp_path, "x2")
     assert open_run(tmp_path).history == []

@@ -141,3 +141,10 @@ def test_an_unlike_word_gets_the_allowed_ones():
     assert meant("zzz", ["seed"]) is None
     assert str(unexpected("f", "zzz", ["a", "b"])) == "f() got an unexpected keyword argument 'zzz'; allowed are a, b"
     assert set(FREE) >= {"islands", "stagnation"}
+
+
+@pytest.mark.parametrize("word", ["metric", "loss"])
+@pytest.mark.parametrize("estimator", [SymbolicClassifier, SymbolicTransformer])
+def test_who_has_no_loss_says_so(estimator, word):
+    with pytest.raises(TypeError, match="only regression has a loss; leave it out"):
+        estimator(**{word: "mse"})

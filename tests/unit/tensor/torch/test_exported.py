@@ -258,6 +258,12 @@ def test_weights_are_constants_and_inputs_have_torch_s_names():
 @pytest.mark.parametrize(
     ("function", "inputs", "message"),
     [
+        (lambda x: torch.linalg.inv(x), (drawn(3, 3),), r"linalg_inv_ex.*is not supported"),
+        (
+            lambda x: torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a - 1, (x,)),
+            (X,),
+            r"'cond' .*: control flow and effects are not supported; torch\.where chooses",
+        ),
         (lambda x: torch.linalg.det(x), (drawn(3, 3),), "is not supported; near it are linalg_vector_norm"),
         (lambda x: x.to(torch.complex64).real, (X,), "elements complex64 are not supported; there are bool"),
         (lambda x: x[torch.tensor([[True, False, True]] * 2)], (X,), "the size u0 depends on the arguments' values"),
