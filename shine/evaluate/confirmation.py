@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.base.lazy import cached_property
 from shine.base.typing import Mask
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset, stable_sum
@@ -16,7 +15,6 @@ from shine.evaluate.losses.form import ABSOLUTE, SQUARED, Loss
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.protocols import PopulationEvaluator
 from shine.evaluate.scores import Scores
-from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.lang.population import Population
 
 TOLERANCE = 1e-5
@@ -42,6 +40,8 @@ class Confirmation:
         What it reports, perhaps with penalties, which only raise it.
     levels : Levels, optional
         Where columns have few values.
+    between : PopulationEvaluator, optional
+        Predicts at the points of the levels.
     enough : float
         Loss of formulas that are exact, which prove themselves.
     """
@@ -49,6 +49,7 @@ class Confirmation:
     dataset: Dataset
     loss: Loss
     levels: Levels | None = None
+    between: PopulationEvaluator | None = None
     enough: float = 0.0
 
     def confirmed(self, evaluator: PopulationEvaluator, population: Population, scores: Scores) -> Mask:
@@ -59,15 +60,10 @@ class Confirmation:
             part = np.arange(start, min(start + step, len(population)))
             agree[part] = self._agree(evaluator, population.take(part), scores.take(part))
         doubtful = np.flatnonzero(agree & (scores.losses > self.enough))
-        if self.levels is not None and len(doubtful):
-            values = self._between.predict(population.take(doubtful))
+        if self.levels is not None and self.between is not None and len(doubtful):
+            values = self.between.predict(population.take(doubtful))
             agree[doubtful] = self.levels.test(scores.slopes[doubtful, None] * values)
         return agree
-
-    @cached_property
-    def _between(self) -> PopulationEvaluator:
-        assert self.levels is not None
-        return evaluator_of(self.levels.points, "mse", False, "float64", "machine")
 
     def _agree(self, evaluator: PopulationEvaluator, population: Population, scores: Scores) -> Mask:
         loss, kind = self.loss, self.loss.kind

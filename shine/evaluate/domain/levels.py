@@ -58,13 +58,13 @@ class Levels:
     least: float
 
     @classmethod
-    def of(cls, rows: Dataset) -> Levels | None:
-        """The points for some rows; None if no column has few values."""
+    def of(cls, rows: Dataset, groups: str | None = None) -> Levels | None:
+        """The points for some rows; None if no column has few values, but for a column of groups."""
         some = rows.columns[:, :: -(-rows.n_rows // ROWS)]
         parts, curves = [], []
         for at, values in enumerate(rows.columns):
             column = Column.of(values)
-            if not column.few or not FEWEST_LEVELS <= column.distinct <= SPARSE:
+            if rows.features[at] == groups or not column.few or not FEWEST_LEVELS <= column.distinct <= SPARSE:
                 continue
             levels = np.unique(values)
             between = (levels[:-1, None] + np.multiply.outer(np.diff(levels), SHARES)).reshape(-1)

@@ -217,7 +217,7 @@ class ClassesProblem(OneFormula):
 
     def confirmation(self, rows: Dataset) -> Confirmation:
         """By the smoothed classes."""
-        return Confirmation(self._smoothed, LOG_LOSS, Levels.of(self._smoothed), self.enough)
+        return self.confirmation_of(self._smoothed, LOG_LOSS, Levels.of(self._smoothed))
 
     def description(self, rows: Dataset) -> DescriptionLength:
         """Log-loss is nats per row."""

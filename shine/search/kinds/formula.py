@@ -12,8 +12,6 @@ import numpy as np
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.data.datasets.serial import Serial
-from shine.evaluate.confirmation import Confirmation
-from shine.evaluate.domain.levels import Levels
 from shine.evaluate.losses import loss_for
 from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.losses.rows import data_for_loss, takes_noise
@@ -266,10 +264,6 @@ class FormulaProblem(OneFormula):
     def unconstrained(self, rows: Dataset) -> PopulationEvaluator:
         """The loss, with lines if individuals are scaled."""
         return evaluator_for(rows, self.on_islands, self.loss, self.evolving.fitting_rows)
-
-    def confirmation(self, rows: Dataset) -> Confirmation:
-        """It looks between the values of columns that have few."""
-        return Confirmation(rows, self.loss, Levels.of(rows), self.enough)
 
     def description(self, rows: Dataset) -> DescriptionLength:
         """It knows the loss that noise alone leaves."""

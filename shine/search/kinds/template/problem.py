@@ -10,6 +10,8 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import AllRows, Dataset
+from shine.evaluate.confirmation import Confirmation
+from shine.evaluate.domain.levels import Levels
 from shine.evaluate.inference.inference import Basis
 from shine.evaluate.losses import loss_for
 from shine.evaluate.losses.form import LOSSES, SIGMA, Loss
@@ -192,6 +194,16 @@ class TemplateProblem(Problem):
         """Composed individuals; constraints are those of the unknown functions."""
         plain = TemplateEvaluator(self.composition, rows, self.loss, self.island_threads)
         return ConstrainedTemplates(plain, self._rules) if self._rules else plain
+
+    def confirmation(self, rows: Dataset) -> Confirmation:
+        """It does not look between groups and outputs."""
+        one_output = len(self.composition.template.outputs) == 1
+        levels = Levels.of(rows, self.composition.template.groups) if one_output else None
+        return self.confirmation_of(rows, self.loss, levels)
+
+    def predictor(self, rows: Dataset) -> PopulationEvaluator:
+        """The composed formulas."""
+        return TemplateEvaluator(self.composition, rows, "mse", self.island_threads)
 
     def linearizer(self, rows: Dataset) -> ConstantFitter:
         """Functions and parameters together."""

@@ -26,7 +26,9 @@ ABSURD = [
 def judged(sources: list[str], rows: Dataset = ROWS, enough: float = 0.0) -> list[bool]:
     population = shine.Population.from_sources(sources, rows.features)
     evaluator = evaluator_of(rows, "mse", True, "float64", "machine")
-    confirmation = Confirmation(rows, loss_of("mse"), Levels.of(rows), enough)
+    levels = Levels.of(rows)
+    between = evaluator_of(levels.points, "mse", False, "float64", "machine")
+    confirmation = Confirmation(rows, loss_of("mse"), levels, between, enough)
     return confirmation.confirmed(evaluator, population, evaluator.score(population)).tolist()
 
 
@@ -69,3 +71,15 @@ def test_a_search_answers_with_a_formula_that_holds_between_the_values():
     course = result.best.predict(np.column_stack([np.linspace(1, 5, 81), np.full(81, 2.0)]))
     assert result.best.r2 > 0.9
     assert np.count_nonzero(np.diff(np.sign(np.diff(course)))) == 3
+
+
+def test_unknown_functions_hold_between_the_values_but_groups_have_nothing_between():
+    rng = np.random.default_rng(0)
+    levels, factors = np.array([1.0, 4, 1.5, 5, 2]), np.array([1.0, 2, 0.5, 1.5])
+    t, group = rng.integers(1, 6, 160), rng.integers(0, 4, 160)
+    y = factors[group] * levels[t - 1] + rng.normal(0, 0.1, 160)
+    settings = {"generations": 15, "population": 200, "seeding": 0, "seconds": None}
+    result = shine.evolve(np.column_stack([10.0 * t, group]), y, template="k[x1]*f(x0)", seed=1, **settings)
+    course = result.best.predict(np.column_stack([np.linspace(10, 50, 81), np.zeros(81)]))
+    assert result.best.r2 > 0.5
+    assert np.count_nonzero(np.diff(np.sign(np.diff(course)))) <= 4
