@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import GeneratorType
 from typing import Any, NoReturn, Protocol, TypeGuard
 
-from shine.base.errors import GraphImportError, UnsupportedSyntaxError
+from shine.base.errors import GraphImportError, UnsupportedSyntaxError, placed
 from shine.lang.forms.grammar import LARGEST_EXACT, check_name, check_number
 from shine.lang.forms.tree import CONDITIONAL, Primitive, Tree
 from shine.lang.forms.visitor import TreeVisitor
@@ -79,10 +79,8 @@ class SymbolReader(TreeVisitor):
 
     def number(self, number: int | float, node: Any) -> int:
         """The value of a number that float64 can hold."""
-        try:
+        with placed(f"SymPy's {type(node).__name__}", UnsupportedSyntaxError, kind=GraphImportError):
             return self.graph.constant(check_number(number))
-        except UnsupportedSyntaxError as error:
-            raise GraphImportError(f"SymPy's {type(node).__name__}: {error}") from None
 
     def symbol(self, node: Any) -> int:
         """The value of a symbol."""

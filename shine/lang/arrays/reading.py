@@ -24,7 +24,7 @@ from shine.lang.forms.names import listed, shown
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.parse import natural_order, syntax_tree
 from shine.lang.python.known import OWN_MEANINGS, bare_names, known_of
-from shine.lang.python.source import as_function, definition_of, file_of
+from shine.lang.python.source import as_function, definition_of, in_file_of
 
 _REDUCTIONS: Mapping[int, str] = {
     id(functools.reduce): "reduce",
@@ -153,12 +153,8 @@ def array_formula(
     node = Texts().visit(copy.deepcopy(node))
     if not is_array_syntax(node):
         return None
-    try:
+    with in_file_of(source):
         return _verified(node, source if inspect.isfunction(source) else None, parameters, primitives)
-    except UnsupportedSyntaxError as error:
-        if not inspect.isfunction(source) or error.line is None:
-            raise
-        raise UnsupportedSyntaxError(error.message, error.line, error.column, file_of(source)) from None
 
 
 def is_array_syntax(node: ast.AST) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shine.base.errors import DataError, UnsupportedSyntaxError
+from shine.base.errors import DataError, UnsupportedSyntaxError, placed
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats
 from shine.data.trajectories import Trajectories, Trajectory
@@ -124,10 +124,8 @@ def known_units(trajectories: Trajectories, states: Sequence[str], given: Mappin
             + (f'give {listed(wanted)} a unit, "1" for none')
         )
     for name, unit in known.items():
-        try:
+        with placed(f"units: of {shown(name)}", ValueError):
             parse_unit(unit)
-        except ValueError as error:
-            raise ValueError(f"units: of {shown(name)}: {error}") from None
     return known
 
 
@@ -370,15 +368,14 @@ def conserving(text: str, trajectories: Trajectories, smooth: Smoothed, features
         sign, with more than two states.
     """
     names = trajectories.states
-    try:
+    told = lambda error: f"{error}; it is a formula of {listed(names)}"  # noqa: E731
+    with placed("conserve", UnsupportedSyntaxError, ValueError, told=told):
         tree = parse(text, names)
         slopes = [simplify(derivative(tree, name)) for name in names]
         # The unknown functions have what numbers all derivatives share: x for 2*x.
         numbers = {abs(number) for slope in slopes for number in with_named_constants(slope)[1].tolist() if number}
         shares = ([simplify(parse(f"({slope})/{number!r}", names)) for slope in slopes] for number in sorted(numbers))
         slopes = min([slopes, *shares], key=lambda each: sum(slope.size for slope in each))
-    except (UnsupportedSyntaxError, ValueError) as error:
-        raise UnsupportedSyntaxError(f"conserve: {error}; it is a formula of {listed(names)}") from None
     if len(names) == 1:
         raise DataError(f"conserve: {names[0]} is the only state, and would stand still")
     states, speeds = (np.concatenate([getattr(run, kind) for run in smooth.runs]) for kind in ("states", "rates"))

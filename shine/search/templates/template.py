@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from shine.base.errors import placed
 from shine.lang.forms.grammar import check_name
 from shine.lang.forms.names import is_list, shown, value_text
 from shine.lang.forms.tree import Tree
@@ -198,10 +199,8 @@ def _constraints(where: str, source: Any) -> Constraints:
     if not isinstance(source, Mapping):
         raise TypeError(f"{where}: constraints is a mapping, not {value_text(source)}")
     _check_keys(f"{where}: constraints", source, [each.name for each in fields(Constraints)])
-    try:
+    with placed(f"{where}: constraints", ValueError, TypeError, AttributeError):
         return Constraints(**source)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"{where}: constraints: {error}") from None
 
 
 def _size(where: str, key: str, source: Mapping[str, Any]) -> int | None:

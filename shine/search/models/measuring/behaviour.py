@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.errors import ShineError
+from shine.base.errors import ShineError, placed
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset
@@ -261,10 +261,8 @@ def dimensions(tree: Tree, units: Mapping[str, str]) -> dict[str, Any]:
     """
     read = {}
     for name, unit in units.items():
-        try:
+        with placed(f"units: {shown(name)}", ValueError):
             read[name] = parse_unit(unit)
-        except ValueError as error:
-            raise ValueError(f"units: {shown(name)}: {error}") from None
     unknown = [name for name in tree.used_parameters if name not in units]
     if unknown:
         return {"verdict": f"not known without the units of {listed(unknown)}"}
