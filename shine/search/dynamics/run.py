@@ -16,9 +16,6 @@ from shine.data.trajectories import Trajectories
 from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
 from shine.evaluate.rollouts.native import functions
 from shine.lang.forms.names import listed, shown
-from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.forms.tape import functions_of
-from shine.lang.forms.tree import Tree
 from shine.search.constraints.constraints import Constraints
 from shine.search.constraints.units import is_product
 from shine.search.dynamics.conserved import planes_of
@@ -43,7 +40,6 @@ from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.sharing import with_sharing, with_short_numbers
 from shine.search.dynamics.system import SystemModel, digits_of
 from shine.search.evolution.observers import NOBODY, Observers
-from shine.search.finishing.polishing import oddities_of
 from shine.search.models.model import Model
 from shine.search.models.result import USER
 
@@ -437,19 +433,11 @@ def fitted(
         starts=starts.reshape(runs, states),
         noise=noise,
         covariance=covariance,
-        nats=readings.nats(relative, sizes, [count + restarts for count in counts]) + _oddity(trees),
+        nats=readings.nats(relative, sizes, [count + restarts for count in counts]),
         rest=readings.nats(relative, [0] * len(trees), [restarts] * len(trees)),
         restarts=restarts,
         stiff=bool(stiff),
     )
-
-
-def _oddity(trees: Sequence[Tree]) -> float:
-    """Nats by which the equations look odd (see `shine.search.description`); none for constants by run."""
-    plain = [tree for tree in trees if not tree.assignments]
-    functions = {name: tree.functions[name] for tree in plain for name in functions_of(tree) if name in tree.functions}
-    names = dict.fromkeys(name for tree in plain for name in tree.parameters)
-    return float(sum(oddities_of(plain, PrimitiveSet(tuple(functions.values()), tuple(names)))))
 
 
 def unfitted(equations: Sequence[Equation], form: Form) -> SystemModel:

@@ -143,11 +143,6 @@ class Scoring:
     scaled: bool = False
     first: PopulationEvaluator | None = None
 
-    @property
-    def nat(self) -> float:
-        """The nat of the description length; 0 without one."""
-        return 0.0 if self.description is None else self.description.nat
-
 
 class OutOfTime(Exception):
     """The deadline has passed; the archive has the individuals evaluated before it."""

@@ -286,13 +286,13 @@ def counterpart(front: Sequence[Model], model: Model) -> int:
 
 def directed(
     front: Sequence[Model], rows: Dataset, constraints: Constraints, primitives: PrimitiveSet, threads: int
-) -> tuple[Floats, str]:
-    """Further nats of each formula (see `choose`), and a word for the reason of the choice.
+) -> tuple[Mask, str]:
+    """Formulas that may be chosen (see `choose`), and a word for the reason of the choice.
 
-    They are inf if the formula orders a pair of rows wrongly, and another does not. Penalties alone do not do: 100
-    times the loss of a formula that is nearly exact is next to nothing.
+    One may not that orders a pair of rows wrongly, while another does not. Penalties alone do not do: 100 times the
+    loss of a formula that is nearly exact is next to nothing.
     """
-    free = np.zeros(len(front))
+    free = np.ones(len(front), np.bool_)
     if not (constraints.monotonic and constraints.penalty):
         return free, ""
     trees = [replace(model.tree, parameters=rows.features) for model in front]
@@ -301,4 +301,4 @@ def directed(
     wrong = measure.wrong_shares(population, np.ones(len(front))) > 0
     if wrong.all():
         return free, "; no formula keeps the monotonicity in all pairs of rows"
-    return np.where(wrong, math.inf, 0.0), "; of those that keep the monotonicity" if wrong.any() else ""
+    return ~wrong, "; of those that keep the monotonicity" if wrong.any() else ""

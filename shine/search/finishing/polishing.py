@@ -20,7 +20,6 @@ from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.simplify.terms import Range
-from shine.search.description import oddities
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.snapping import Nats, rounded_off, snapped, with_affordable, without_idle_digits
 from shine.search.models.front import pareto_front
@@ -191,11 +190,6 @@ def population_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population
     """Trees as a population of the search's primitives, which are compiled already, and of others only if needed."""
     used = {name for tree in trees for name in functions_of(tree)}
     return Population.from_trees(trees, with_functions(primitives, sorted(used)))
-
-
-def oddities_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> list[float]:
-    """Nats by which each formula looks odd (see `shine.search.description`)."""
-    return oddities(population_of(trees, primitives)).tolist() if trees else []
 
 
 def converged(population: Population, linearizer: Linearizer, tolerance: float, steps: int = _STEPS) -> Population:

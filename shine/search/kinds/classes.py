@@ -257,8 +257,8 @@ class ClassesProblem(OneFormula):
         basis = basis_in_user_units(rows, task, LOG_LOSS, "absolute")
         models = tuple(replace(model_in_user_units(model, task, self.degree), basis=basis) for model in front)
         primitives = with_functions(task.primitives, (*LINE, "sub"))
-        further, word = directed(models, task.user_rows, self.settings.constraints, primitives, self.threads)
-        choice = shortest(models, self.description(rows), further.tolist())
+        allowed, word = directed(models, task.user_rows, self.settings.constraints, primitives, self.threads)
+        choice = shortest(models, self.description(rows), allowed)
         return self.result(outcome, models, replace(choice, reason=choice.reason + word))
 
 

@@ -155,8 +155,8 @@ class ObjectiveProblem(OneFormula):
         outcome, models = unless_interrupted(outcome, refined)
         if not models:
             raise DataError("no formula has a finite objective; look at what it returns for constant predictions")
-        further, word = directed(models, self.rows, self.settings.constraints, end.primitives, self.threads)
-        choice = shortest(models, self._description, further.tolist())
+        allowed, word = directed(models, self.rows, self.settings.constraints, end.primitives, self.threads)
+        choice = shortest(models, self._description, allowed)
         choice = replace(choice, reason=choice.reason + word)
         models = list(with_supported_digits(models, self.rows))
         given = tuple(model_in_user_units(end.unscaled(model), self.task, 0) for model in models)

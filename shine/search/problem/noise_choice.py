@@ -32,7 +32,7 @@ from shine.evaluate.losses.reading import built_in_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
-from shine.search.description import DescriptionLength, oddities
+from shine.search.description import DescriptionLength
 from shine.search.problem.noise import LEAST_COUNT, count_deviations, least_size, nearest, one_sign, with_model
 from shine.search.problem.preparation import seeding_task
 from shine.search.problem.reference_losses import rounding_loss
@@ -247,7 +247,7 @@ def _best(guesses: Population, rows: Dataset, noise: str, threads: int) -> Expla
     worst = shared_unit(weighted) * weighted.target_square / weighted.weight
     power = loss_of("mse").log_likelihood
     description = DescriptionLength.with_unknown_noise(rows.effective_rows, power, worst)
-    shares, own, further = rows.row_weights / rows.weight, constant_counts(guesses), oddities(guesses)
+    shares, own = rows.row_weights / rows.weight, constant_counts(guesses)
     lengths, values = [np.full(1, np.inf)], [np.zeros((1, rows.n_rows))]
     with np.errstate(all="ignore"):
         for slopes, intercepts in zip(scores.slopes, scores.intercepts, strict=True):
@@ -259,7 +259,7 @@ def _best(guesses: Population, rows: Dataset, noise: str, threads: int) -> Expla
             least = rounding_loss(rows, "mse") if noise == "absolute" else RELATIVE_ROUNDING**2 * volumes
             line = (slopes != 1).astype(np.int64) + (intercepts != 0)
             losses = np.maximum(errors * volumes, least)
-            lengths.append(description.lengths(losses, guesses.sizes + 2 * line, own + line) + further)
+            lengths.append(description.lengths(losses, guesses.sizes + 2 * line, own + line))
     every = np.concatenate(lengths)
     best = int(np.argmin(every))
     with np.errstate(all="ignore"):

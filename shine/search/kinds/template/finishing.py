@@ -26,7 +26,7 @@ from shine.search.evolution.operators.slot_breeding import assembled, formulas_i
 from shine.search.evolution.operators.slots import Slot, SlottedSet
 from shine.search.evolution.snapping import rounded_off, snapped, without_idle_digits
 from shine.search.finishing.poles import without_poles
-from shine.search.finishing.polishing import POLISHING_ROWS, oddities_of, preferred
+from shine.search.finishing.polishing import POLISHING_ROWS, preferred
 from shine.search.kinds.template.constraints import SlotConstraints
 from shine.search.kinds.template.ranges import SharedConstants, ranges_of_arguments, without_redundant
 from shine.search.models.certainty import written_length
@@ -121,12 +121,10 @@ class TemplateFinish:
         chosen = [cast(TemplateModel, preferred(models, cast(Any, nats))) for models in zip(*versions, strict=True)]
         finite = [model for model in chosen if math.isfinite(model.loss)]
         finite = self.without_poles(finite)
-        odd = dict(zip(finite, oddities(finite), strict=True))
 
         def surprise(model: TemplateModel) -> float:
-            """The loss that a plain formula without constants would have, if it were as likely."""
-            written = sum(map(written_length, model.law.functions.values()))
-            return evidence.worsened(model.loss, odd[model] + written)
+            """The loss that a formula without constants would have, if it were as likely."""
+            return evidence.worsened(model.loss, sum(map(written_length, model.law.functions.values())))
 
         return pareto_front(finite, self.enough, surprise)  # type: ignore[arg-type, return-value]
 
@@ -277,17 +275,6 @@ def _explained(errors: Floats, rows: Dataset) -> Floats:
     variance = rows.target_square / rows.weight
     with np.errstate(all="ignore"):
         return 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
-
-
-def oddities(models: Sequence[TemplateModel]) -> list[float]:
-    """Nats by which the unknown functions of each model look odd (see `shine.search.description`)."""
-    found = [0.0] * len(models)
-    for name in models[0].law.functions if models else ():
-        trees = [model.law.functions[name] for model in models]
-        functions = {own: tree.functions[own] for tree in trees for own in functions_of(tree) if own in tree.functions}
-        own = oddities_of(trees, PrimitiveSet(tuple(functions.values()), trees[0].parameters))
-        found = [total + each for total, each in zip(found, own, strict=True)]
-    return found
 
 
 def _shorter(tree: Tree, primitives: PrimitiveSet, ranges: Mapping[str, Range]) -> Tree:

@@ -28,7 +28,7 @@ from shine.search.finishing.polishing import not_beaten, unless_interrupted
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.kinds.problem import Problem
 from shine.search.kinds.template.constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
-from shine.search.kinds.template.finishing import TemplateFinish, least_rows, oddities
+from shine.search.kinds.template.finishing import TemplateFinish, least_rows
 from shine.search.kinds.template.scaling import TemplateScaling
 from shine.search.kinds.template.seeding import template_seeding
 from shine.search.kinds.template.starts import fitted_starts, with_starts
@@ -233,7 +233,7 @@ class TemplateProblem(Problem):
             basis = Basis(in_values(rows, task.groups), loss, task.noise)
             front = tuple(replace(model, basis=basis) for model in front)
         front = tuple(replace(model, noise=task.noise) for model in front)
-        choice = choose(front, enough, description_length(rows, loss), oddities(front))
+        choice = choose(front, enough, description_length(rows, loss))
         if not task.composition.genome.slots:
             choice = Choice(0, "the given formula, with the most likely parameters")
         scaling = task.scaling

@@ -17,11 +17,10 @@ from shine.evaluate.inference.evidence import LEAST_SHARE, Predictions, shares
 from shine.evaluate.inference.inference import ROUNDING
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.evaluate.losses.form import loss_of
-from shine.search.description import NATS_A_NODE, DescriptionLength, oddities
-from shine.search.models.certainty import lengths_of, population_of
+from shine.search.description import NATS_A_NODE, DescriptionLength
+from shine.search.models.certainty import lengths_of
 from shine.search.models.measuring.box import Box
 from shine.search.models.model import Model
-from shine.search.models.template_model import TemplateModel
 from shine.search.problem.reference_losses import constant_loss, rounding_loss
 
 RARE = 0.01
@@ -111,7 +110,7 @@ class Rival:
 
 
 def lengths(models: Sequence[Model]) -> Floats:
-    """Nats of the rows' description by each formula, as the choice counts them, without turns.
+    """Nats of the rows' description by each formula, as the choice counts them.
 
     If some are exact, the rows refute the others, and what counts is their size. Models of a run know neither rows nor
     loss, but their own losses and sums of errors.
@@ -132,8 +131,7 @@ def lengths(models: Sequence[Model]) -> Floats:
     else:
         power = known.power / _exponent(models) if basis is None else loss_of(basis.loss).log_likelihood
         description = DescriptionLength.with_unknown_noise(known.rows, power, most or 1.0)
-    odd = None if isinstance(first, TemplateModel) else oddities(population_of(models, first.tree.parameters)).tolist()
-    return lengths_of(models, description, odd)
+    return lengths_of(models, description)
 
 
 def _exponent(models: Sequence[Model]) -> float:
