@@ -29,9 +29,6 @@ BELIEVED = 1e-8
 """Share of the variance below which errors are those of the data, unless they are rounding: of their digits, their
 instrument, their preprocessing. Such errors are systematic."""
 
-SYSTEMATIC_ROWS = 4.0
-"""Independent observations in systematic errors. A constant that removes nine tenths of them does not pay."""
-
 LEAST_FALL = 1.0
 """Nats by which a description must be shorter to count: the data are then e times more probable."""
 
@@ -147,7 +144,8 @@ class DescriptionLength:
             As for `lengths`.
         """
         with np.errstate(all="ignore"):
-            few = self.believed * exp(log(losses / self.believed) * min(SYSTEMATIC_ROWS / self.rows, 1.0))
+            # Independent observations in systematic errors. A constant that removes nine tenths of them does not pay.
+            few = self.believed * exp(log(losses / self.believed) * min(4.0 / self.rows, 1.0))
         return self.lengths(np.where(losses < self.believed, few, losses), sizes, constants)
 
     def gain(self, losses: Floats, sizes: Indices, constants: Indices) -> float:

@@ -29,9 +29,6 @@ from shine.search.dynamics.system import SystemModel, whole_steps
 from shine.search.models.model import Model
 from shine.search.templates.template import Parameter
 
-SMOOTHING = 0.2
-"""Most of the seconds that smoothing should take."""
-
 
 @dataclass(frozen=True, eq=False)
 class Form:
@@ -162,7 +159,8 @@ def _free(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
     time = None if settings.autonomous else trajectories.time
     if settings.kind == "ode":
         seconds = settings.search.stop.seconds
-        smooth = smoothed(trajectories, None if seconds is None else SMOOTHING * seconds)
+        # Most of the seconds that smoothing should take.
+        smooth = smoothed(trajectories, None if seconds is None else 0.2 * seconds)
         if settings.order == 2:
             return _second_order(trajectories, smooth, settings.autonomous)
         return Form(trajectories, smooth, tuple(Part((name,)) for name in trajectories.states), time, False)
@@ -338,11 +336,6 @@ def _as_steps(run: Trajectory) -> SmoothedRun:
     )
 
 
-CHANGING = 0.8
-"""Rate of a quantity, as a share of the sizes of its terms' rates, from which the readings do not keep it; where noise
-hides all, this is 0.7."""
-
-
 def conserving(text: str, trajectories: Trajectories, smooth: Smoothed, features: Sequence[str]) -> dict[str, str]:
     """Right sides of all states, as a template, that keep a quantity.
 
@@ -384,7 +377,9 @@ def conserving(text: str, trajectories: Trajectories, smooth: Smoothed, features
     change, most = (
         float(np.sqrt(np.add.reduce(np.add.reduce(each, axis=1) ** 2))) for each in (changes, np.abs(changes))
     )
-    if not change < CHANGING * most:
+    # Rate of a quantity, as a share of the sizes of its terms' rates, from which the readings do not keep it; where
+    # noise hides all, this is 0.7.
+    if not change < 0.8 * most:
         raise DataError(f"conserve: the readings do not keep {text}: nothing in it makes up for what changes")
     arguments = ", ".join(features)
     function = unused_name("f", features)

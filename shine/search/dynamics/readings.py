@@ -16,9 +16,6 @@ from shine.data.trajectories import Trajectories, Trajectory
 from shine.search.description import DescriptionLength
 from shine.search.dynamics.smoothing.smoothing import Smoothed, SmoothedRun
 
-INTERPOLATED = 1e-6
-"""Error of clean readings, as a share of a state's spread: it balances the states."""
-
 SQUARED = 0.5
 """Factor of the logarithm of the mean squared error in the negative log-likelihood of a reading."""
 
@@ -44,7 +41,8 @@ class Readings:
     @cached_property
     def deviations(self) -> list[Floats]:
         """Expected error of each reading in each run, shape (n_times, n_states)."""
-        least = INTERPOLATED * np.sqrt(np.where(np.isfinite(self.variances), self.variances, 1.0))
+        # Error of clean readings, as a share of a state's spread: it balances the states.
+        least = 1e-6 * np.sqrt(np.where(np.isfinite(self.variances), self.variances, 1.0))
         return [np.where(run.noise > 0, run.noise, least) for run in self.smooth.runs]
 
     @cached_property

@@ -38,12 +38,6 @@ EXACT = 1e-12
 SHORT = 12
 """Complexity from which a shorter equation is looked for."""
 
-EVEN = 0.5
-"""Share of the rows, those with the least errors, that weigh the same: a few very precise ones would decide alone."""
-
-PRECISE = 1e-9
-"""Least error of a rate, as a share of the rates' spread: integrators of generated data leave no less."""
-
 REACHED = 2.0
 """Factor of the expected loss at which a clean rate is explained."""
 
@@ -132,8 +126,10 @@ def rate_rows(
         )
     rates, errors, values = rates[known], errors[known], values[known]
     spread = math.sqrt(float(stable_sum((rates - stable_sum(rates) / len(rates)) ** 2)) / len(rates))
-    least = float(np.sort(errors)[int(EVEN * (len(errors) - 1))])
-    errors = np.maximum(errors, max(least, PRECISE * spread, float(np.finfo(float).tiny)))
+    # Share of the rows, those with the least errors, that weigh the same: a few very precise ones would decide alone.
+    least = float(np.sort(errors)[int(0.5 * (len(errors) - 1))])
+    # Least error of a rate, as a share of the rates' spread: integrators of generated data leave no less.
+    errors = np.maximum(errors, max(least, 1e-9 * spread, float(np.finfo(float).tiny)))
     every = features_of(trajectories, autonomous)
     names = tuple(name for name in every if name != without)
     values = values[:, [every.index(name) for name in names]]

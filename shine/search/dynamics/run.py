@@ -47,9 +47,6 @@ FIRST_SEARCHES, FIRST_SYSTEMS, LAST_SEARCHES, LAST_SYSTEMS, LAST_CHECKS = 0.5, 0
 """Shares of the seconds at which the stages end: a search for each state, rollouts of systems, both once more, and the
 check on what was kept back."""
 
-MOST_SYSTEMS = 100
-"""Most systems that are fitted to the trajectories in a stage."""
-
 HOPELESS = 30.0
 """Nats by which the rates may speak against the equations of a system that is still integrated, beyond the first."""
 
@@ -59,12 +56,6 @@ TRIED = 0.5
 APART, MOST_SHARING = 0.7, 10
 """Share of a stage's seconds for systems of the equations as they were found, and most systems that are tried with
 shared constants then."""
-
-MOST_ALIKE = 4
-"""Most systems of one law for exchanged states that are integrated in a stage, whatever the rates say."""
-
-SHARING = 12.0
-"""Nats by which the description of a system may be longer than the shortest one to be tried with shared constants."""
 
 FIRST = 12
 """Systems that are integrated whatever the rates say: the front shows what simpler ones miss."""
@@ -281,7 +272,8 @@ class _Finding:
         if apart and not self.form.is_map:
             fronts = with_integrals(fronts, self.searches.joined, self.form.trajectories.states, self.form.readings)
         if apart:
-            images = alike(fronts, self.searches.joined, self.form.trajectories.states, MOST_ALIKE)
+            # Most systems of one law for exchanged states that are integrated in a stage, whatever the rates say.
+            images = alike(fronts, self.searches.joined, self.form.trajectories.states, 4)
             most = self.searches.settings.evolution.max_size
             fronts = with_terms_of_others(fronts, self.searches.joined, self.form.trajectories.states, most)
         systems = best_first(fronts)
@@ -289,7 +281,7 @@ class _Finding:
             for number, candidates in enumerate(chain(islice(systems, FIRST), images, systems)):
                 hopeless = number >= FIRST + len(images) and sum(each.nats for each in candidates) > HOPELESS
                 ended = self.systems and (late(APART) or self.searches.stopped_by_user)
-                if hopeless or number == MOST_SYSTEMS or ended:
+                if hopeless or number == 100 or ended:  # most systems that are fitted to the trajectories in a stage
                     break
                 models = tuple(each.model for each in candidates)
                 if models not in self.systems:
@@ -339,7 +331,9 @@ class _Finding:
     def _share(self, images: Sequence[tuple[Model, ...]], late: Callable[[], bool]) -> None:
         """Share constants in the best systems where that is shorter, in those of one law first: they share most."""
         best, session = self._best.nats, self.session
-        near = [key for key, each in self.systems.items() if each.nats <= best + SHARING and key not in self.tried]
+        # Nats by which the description of a system may be longer than the shortest one to be tried with shared
+        # constants.
+        near = [key for key, each in self.systems.items() if each.nats <= best + 12.0 and key not in self.tried]
         for key in sorted(near, key=lambda each: (each not in images, self.systems[each].nats))[:MOST_SHARING]:
             if late():
                 break

@@ -69,9 +69,6 @@ are known roughly."""
 RATIOS = tuple(Fraction(*each) for each in ((2, 1), (1, 2), (3, 1), (1, 3), (3, 2), (2, 3)))
 """Ratios of the coefficients of one term in two equations, as numbers of molecules give them."""
 
-SIMPLE = 2.0
-"""Standard errors up to which a coefficient may be 0 or 1."""
-
 Fit = Callable[[Sequence[Equation]], SystemModel]
 """Fits the system of some equations to the trajectories."""
 
@@ -184,7 +181,8 @@ class _System:
                 if len(term.places) == term.inner:
                     found.append(term.product)
                     continue
-                value, error = float(constants[term.places[0]]), SIMPLE * float(errors[term.places[0]])
+                # Standard errors up to which a coefficient may be 0 or 1.
+                value, error = float(constants[term.places[0]]), 2.0 * float(errors[term.places[0]])
                 if abs(value) > error or len(own) == 1:
                     whole = 1.0 if term.product.powers and abs(value - 1) <= error else value
                     sign = math.copysign(1.0, term.product.coefficient)

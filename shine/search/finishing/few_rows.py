@@ -41,9 +41,6 @@ REPEATS = 2
 WORTH = 10.0
 """Nats by which the other rows must speak for a pole. Its constants alone gain a few, as it may lie anywhere."""
 
-MOST_COMPARED = 6
-"""Most simpler formulas that a formula is compared with: those of the least loss."""
-
 TOLERANCE = 1e-6
 """Relative change of the loss at which a fit has converged."""
 
@@ -95,7 +92,8 @@ class FewRows:
         simpler = (each for each in others if each.complexity <= model.complexity and self.domain.is_steady(each.tree))
         errors = squared_errors(model.tree, self._rows)
         cells = list(_observations(model.tree, self._rows))
-        return any(self._is_no_better(errors, each.tree, cells) for each in islice(simpler, MOST_COMPARED))
+        # Most simpler formulas that a formula is compared with: those of the least loss.
+        return any(self._is_no_better(errors, each.tree, cells) for each in islice(simpler, 6))
 
     def _is_no_better(self, errors: Floats, simpler: Tree, cells: Sequence[Indices]) -> bool:
         """Whether a formula with these squared errors is hardly better than a simpler one on all but a few cells."""

@@ -39,9 +39,6 @@ _STEPS, _LAST_STEPS = 50, 5
 _NO_NATS = 0.1
 """Log-likelihood that nobody misses."""
 
-_IDLE = 3.0
-"""Standard deviations from which a constant is worth its nodes in a formula that cannot be chosen."""
-
 _NATS_A_NODE = 0.5
 """Log-likelihood that simple constants may cost, for each node of the formula."""
 
@@ -95,7 +92,8 @@ class Polishing:
         linearizer = self._linearizer(dataset)
         if dataset.n_rows > POLISHING_ROWS:
             fitted = converged(fitted, linearizer, self.tolerance, _LAST_STEPS)
-        return without_idle_digits(fitted, linearizer, dataset.effective_rows, self.least_error(dataset), _IDLE)
+        # Standard deviations from which a constant is worth its nodes in a formula that cannot be chosen.
+        return without_idle_digits(fitted, linearizer, dataset.effective_rows, self.least_error(dataset), 3.0)
 
     def versions(self, fitted: Population, primitives: PrimitiveSet, dataset: Dataset) -> Iterator[list[Tree]]:
         """The formulas with fitted constants, and then with simple ones, both simplified.

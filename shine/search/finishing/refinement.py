@@ -70,9 +70,6 @@ REWRITTEN, DIGITS_OF_FITS = 8, 9
 """Exact formulas, the simplest, that are written with short numbers; and digits of their constants that are surely
 right."""
 
-CONSTANT_DIGITS = 6
-"""Significant digits of the best constant under a loss that has no other hint; the fit that follows refines it."""
-
 Refined = tuple[tuple[Model, ...], tuple[Model, ...], str]
 """The front, what is beside it, and what the reason tells of better formulas that were left out."""
 
@@ -450,7 +447,8 @@ def surprise(model: Model, evidence: Evidence, described: DescriptionLength | No
 def _constant(dataset: Dataset, loss: Loss) -> float:
     """The best constant, without digits that change the loss by less than `TOLERANCE`."""
     if not loss.kind.follows_from_moments and loss.name != "mae":
-        return rounded(best_constant(dataset, loss), CONSTANT_DIGITS)
+        # Significant digits of the best constant under a loss that has no other hint; the fit that follows refines it.
+        return rounded(best_constant(dataset, loss), 6)
     deviation = math.sqrt(dataset.target_square / dataset.weight)
     return rounded_to(dataset.target_mean, deviation * math.sqrt(TOLERANCE))
 

@@ -39,9 +39,6 @@ ROWS = 200
 MEMBERS = 1500
 """Most small expressions: all functions of one or two features, and small products."""
 
-MOST_FEATURES = 8
-"""Most features of a formula for which this is worth its time."""
-
 SHORT = 3
 """Nodes of formulas that have no shorter form."""
 
@@ -87,7 +84,7 @@ def shortened(
 
 def _shortened(model: Model, dataset: Dataset, primitives: PrimitiveSet, out_of_time: Callable[[], bool]) -> Model:
     features = [name for name in dataset.features if ("name", name) in model.tree.tokens]
-    if len(features) > MOST_FEATURES or out_of_time():
+    if len(features) > 8 or out_of_time():  # most features of a formula for which this is worth its time
         return model
     sample = dataset.sampled(ROWS, np.random.default_rng(0))
     small = _SmallExpressions(sample, features, primitives, model.tree.size > LONG)
@@ -184,12 +181,6 @@ Rules = Callable[[PrimitiveSet], CompiledConstraints]
 CHECKED_ROWS = 1000
 """Rows on which a tidy formula must have the values of the formula that the search found."""
 
-_SAME_CHARGE = 1e-6
-"""Relative change of a penalty that counts as none."""
-
-_ALIKE = 1e-11
-"""Largest difference of the values, as a share of the largest value, that counts as rounding."""
-
 
 def tidied(
     models: Sequence[Model], dataset: Dataset, primitives: PrimitiveSet, rules: Rules | None = None
@@ -231,11 +222,12 @@ def _keep_constraints(pairs: Sequence[tuple[Tree, Tree]], primitives: PrimitiveS
     ones = np.ones(len(trees))
     # What a loss of 1 becomes: more for broken monotonicity, inf for formulas that are not allowed.
     charges = rules(population.primitives).charged(population, ones, ones)
-    return (charges[1::2] <= charges[::2] * (1 + _SAME_CHARGE)).tolist()
+    return (charges[1::2] <= charges[::2] * (1 + 1e-6)).tolist()  # relative change of a penalty that counts as none
 
 
 def same_values(tree: Tree, other: Tree, columns: Sequence[Floats]) -> bool:
     """Whether two formulas have the same values on all rows, up to rounding."""
     with np.errstate(all="ignore"):
         expected, found = (evaluate(form, columns, np.float64, COMPILED) for form in (tree, other))
-        return bool((np.abs(found - expected) <= _ALIKE * np.max(np.abs(expected), initial=0.0)).all())
+        # Largest difference of the values, as a share of the largest value, that counts as rounding.
+        return bool((np.abs(found - expected) <= 1e-11 * np.max(np.abs(expected), initial=0.0)).all())

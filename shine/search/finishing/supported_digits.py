@@ -25,9 +25,6 @@ from shine.search.models.model import Model
 FEWEST = 2
 """Fewest digits that are shown, even of constants that the data hardly determine."""
 
-NATS_A_CONSTANT = 0.05
-"""Log-likelihood that rounding may cost for each constant: what an error of a third of its standard error costs."""
-
 ROWS = 1000
 """Rows that the change of the predictions is measured on."""
 
@@ -82,7 +79,8 @@ def by_odds(sample: Dataset, predictions: Floats) -> Floats:
 
 def _digits(tree: Tree, sample: Dataset, rows: float, weigh: Weighing) -> int:
     """The least number of digits that is as good as all."""
-    allowed = NATS_A_CONSTANT * sum(kind == "constant" for kind, _ in tree.tokens[1:])
+    # Log-likelihood that rounding may cost for each constant: what an error of a third of its standard error costs.
+    allowed = 0.05 * sum(kind == "constant" for kind, _ in tree.tokens[1:])
     # The sample lacks columns that no formula may use.
     written = replace(presented(tree), parameters=sample.features)
     values = partial(evaluate, columns=list(sample.columns), functions=COMPILED)

@@ -197,10 +197,6 @@ MOST_BENDING = 0.25
 """Largest share of the estimate that a bent law may have. What it adds grows with the fourth power of the distance, so
 twice as many neighbours, which are farther away, show it; in many dimensions, where they are hardly farther, little."""
 
-MOST_TAILED = 4.0
-"""Largest fourth moment of the differences, in squares of their second one, that passes for noise. Normal values have
-3; what a law leaves is concentrated where it bends."""
-
 NORMAL = 1.96
 """Standard deviations of an interval that holds the truth in 95 of 100 cases."""
 
@@ -249,7 +245,9 @@ def resolved_noise(dataset: Dataset) -> float:
     if freedom < FEWEST:
         loss, freedom, tails, near = _of_neighbours(rows)
         farther, _, _, far = _of_neighbours(rows, 2)
-        if not (tails <= MOST_TAILED and farther - loss <= MOST_BENDING * loss * min(far / near - 1, 1.0)):
+        # Largest fourth moment of the differences, in squares of their second one, that passes for noise. Normal values
+        # have 3; what a law leaves is concentrated where it bends.
+        if not (tails <= 4.0 and farther - loss <= MOST_BENDING * loss * min(far / near - 1, 1.0)):
             return 0.0
     return loss / variance if freedom >= FEWEST and 0 < loss < variance < math.inf else 0.0
 

@@ -19,27 +19,11 @@ from shine.search.seeding.search_runner import SearchRunner
 from shine.search.seeding.symmetries import systems
 from shine.search.seeding.task import SeedingSettings, SeedingTask
 
-FEWEST_HELD_OUT = 40
-"""Fewest held-out rows; with fewer, constants are fitted on all rows, and formulas measured on the same: the error of a
-few rows says less than they do about the constants."""
-
-TRAINING_SHARE = 0.6
-"""Share of the rows that constants are fitted on."""
-
 DOUBTS = (0.01, 0.06)
 """Largest doubt of a likely symmetry, and of a possible one: squared distance of the gradient from it, as a share."""
 
 LEAST_SPREAD = 1e-12
 """Standard deviation of a target, as a share of its largest value, below which it varies by rounding only."""
-
-FEWEST_VARYING = 3
-"""Rows below which a target does not count as varying: a line fits two rows exactly."""
-
-FORMULAS_WITH_PARTS = 20
-"""Best formulas whose parts are building blocks."""
-
-MOST_PAIRED = 1000
-"""Features whose products are all tried: the time grows with the square of their number."""
 
 AT_ONCE = 1000
 """Features that are scored together, which bounds the memory."""
@@ -49,9 +33,6 @@ LEAST_RANGE = 1e-12
 
 DEPENDENT = 1e-8
 """Length, as a share of its own, below which a column adds only rounding to the others."""
-
-LEAST_RESIDUAL = 1e-9
-"""Length of the residual, as a share of the target's, below which it is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +141,11 @@ def _guesses(
 def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[Mask, Mask, Indices]:
     """Training rows, held-out rows, and the training rows that banks are evaluated on."""
     order = rng.permutation(rows)
-    count = int(TRAINING_SHARE * rows)
+    count = int(0.6 * rows)  # share of the rows that constants are fitted on
     training = np.ones(rows, bool)
-    if rows - count >= FEWEST_HELD_OUT:
+    # Fewest held-out rows; with fewer, constants are fitted on all rows, and formulas measured on the same: the error
+    # of a few rows says less than they do about the constants.
+    if rows - count >= 40:
         training[order[count:]] = False
     held_out = ~training if not training.all() else training
     return training, held_out, np.sort(order[training[order]][:screened])
@@ -171,7 +154,8 @@ def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[Mask, Ma
 def _varies(values: Floats, weights: Floats) -> bool:
     """Whether values vary by more than rounding, on enough rows and with positive weights."""
     total = float(weights.sum())
-    if len(values) < FEWEST_VARYING or not total > 0:
+    # Rows below which a target does not count as varying: a line fits two rows exactly.
+    if len(values) < 3 or not total > 0:
         return False
     # With the weights of relative noise, the rounding errors of large values count as little as those of small ones.
     scaled = values / np.abs(values).max(initial=np.finfo(np.float64).tiny)
@@ -182,7 +166,7 @@ def _varies(values: Floats, weights: Floats) -> bool:
 def _parts(pool: CandidatePool, members: dict[Nodes, float]) -> tuple[Population, Floats]:
     """Building blocks with their scores, the best first; the smaller first if they are equally good."""
     scores, max_size = dict(members), pool.task.max_size
-    for nodes, unexplained in pool.best_ingredients(FORMULAS_WITH_PARTS).items():
+    for nodes, unexplained in pool.best_ingredients(20).items():  # best formulas whose parts are building blocks
         scores[nodes] = max(scores.get(nodes, 0.0), 1 - unexplained)
     order = sorted(
         (nodes for nodes in scores if len(nodes) <= max_size), key=lambda nodes: (-scores[nodes], len(nodes), nodes)
@@ -225,8 +209,8 @@ def relevant_features(columns: Floats, target: Floats, weights: Floats, most: in
     regression = Regression.of(np.concatenate([np.ones((1, len(target))), best, best * best]) * root, DEPENDENT)
     residual = regression.rest(views[0])
     size = float(np.sqrt(dot(residual, residual)))
-    if size > LEAST_RESIDUAL:
-        paired = order[:MOST_PAIRED]
+    if size > 1e-9:  # length of the residual, as a share of the target's, below which it is rounding
+        paired = order[:1000]  # features whose products are all tried: the time grows with the square of their number
         x = _standardized(columns[varying[paired]], weights)
         together = np.abs(inner(x * (root * residual / size), x))
         np.fill_diagonal(together, 0)

@@ -28,10 +28,6 @@ WIDTHS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 LEAST_LEFT = 0.4
 """Least share of each axis that a kernel leaves."""
 
-MOST_BIAS = 32.0
-"""Most squared error by smoothing, in units of the squared noise that it leaves, where the fields change: derivatives
-have more noise than their fields."""
-
 DIFFERENCES = 4
 """Order of the differences, along the time and an axis, that show the noise alone."""
 
@@ -119,7 +115,9 @@ def likeliest_widths(field: Field, order: int) -> tuple[float, float]:
         if place not in shares:
             widths = [each[own] for own, each in zip(place, allowed, strict=True)]
             smooth = mollified(field, widths, order)
-            clear = place == (0, 0) or _bias(field, smooth, widths, noise) < MOST_BIAS
+            # Most squared error by smoothing, in units of the squared noise that it leaves, where the fields change:
+            # derivatives have more noise than their fields.
+            clear = place == (0, 0) or _bias(field, smooth, widths, noise) < 32.0
             shares[place] = _unexplained(smooth, field) if clear else math.inf
         return shares[place]
 

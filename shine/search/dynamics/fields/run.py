@@ -82,9 +82,6 @@ def _without_an_operand(population: Population) -> Iterator[tuple[Codes, Floats]
 SEARCHES, JUDGED = 0.75, 0.97
 """Shares of the seconds at which the searches end, and the fits of their formulas in the weak form."""
 
-SHORTENED = 3
-"""Formulas, of those that describe a field most shortly, that are tried with an operand less."""
-
 MOST_SYSTEMS = 60
 """Most systems of several fields that are put together."""
 
@@ -208,7 +205,8 @@ def _fitted(result: Result, form: WeakForm, number: int, late: Callable[[], bool
     for model in sorted(result.front, key=lambda model: model is not result.best):
         if not (found and late()):
             fitted(model)
-    for candidate, _ in by_nats()[:SHORTENED]:
+    # Formulas, of those that describe a field most shortly, that are tried with an operand less.
+    for candidate, _ in by_nats()[:3]:
         best: Candidate | None = candidate
         while best is not None and not late():
             shorter = [fitted(replace(best.model, tree=tree)) for tree in without_an_operand(best.model.tree)]

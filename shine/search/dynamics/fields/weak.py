@@ -34,9 +34,6 @@ STEPS, HALVINGS, SETTLED = 12, 6, 1e-8
 ACCURACY = 1e-5
 """Share of rates and of constants to which derivatives on a grid are known, however little noise there is."""
 
-SHIFT = 1e-6
-"""Relative change of a constant that tells the slope by it."""
-
 
 @dataclass(frozen=True, eq=False)
 class WeakForm:
@@ -147,7 +144,7 @@ def weak_fit(tree: Tree, form: WeakForm, number: int, rows: Mask | None = None) 
     slopes = np.zeros((count, len(rest)))
     for _ in range(STEPS if count and math.isfinite(loss) else 0):
         for place, value in enumerate(constants.tolist()):
-            shift = SHIFT * (abs(value) or 1.0)
+            shift = 1e-6 * (abs(value) or 1.0)  # relative change of a constant that tells the slope by it
             moved = [np.where(np.arange(count) == place, value + sign * shift, constants) for sign in (1.0, -1.0)]
             slopes[place] = (averages(moved[0]) - averages(moved[1])) / (2 * shift)
         step, before = Regression.of(slopes).coefficients(rest), loss

@@ -17,13 +17,11 @@ LIVES = (1.0, 1 / 3, 2 / 3)
 Of 34 searches for formulas that are hard to find, 15 succeeded, and 14 if every life had the whole size, which is
 chance; small lives take about a seventh less time a generation."""
 
-SMALLEST_LIMIT = 10
-"""Least limit of nodes, unless the largest size is smaller: fewer nodes are left to the seeding."""
-
 
 def limit_of(life: int, max_size: int) -> int:
     """Most nodes of individuals in a life of an island, of which the first is 0."""
-    return max(ceil(LIVES[life % len(LIVES)] * max_size), min(SMALLEST_LIMIT, max_size))
+    # Least limit of nodes, unless the largest size is smaller: fewer nodes are left to the seeding.
+    return max(ceil(LIVES[life % len(LIVES)] * max_size), min(10, max_size))
 
 
 def width_of(primitives: PrimitiveSet, max_size: int) -> int:

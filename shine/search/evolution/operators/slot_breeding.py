@@ -21,9 +21,6 @@ from shine.search.evolution.settings import EvolutionSettings
 EXCHANGED = 0.1
 """Share of offspring that get a whole formula, or all numbers, of another individual."""
 
-WITH_LINE = 0.5
-"""Share of new formulas with a slope and an intercept of their own to fit: there is no linear scaling of slots."""
-
 
 def created_with_slots(
     n: int,
@@ -49,7 +46,8 @@ def _with_lines(formulas: Population, limit: int, max_depth: int, rng: np.random
     """The formulas, some of them times 1 plus 0, where there is room."""
     neutral = neutral_elements(formulas.primitives)
     more = 2 * len(neutral)
-    chosen = rng.random(len(formulas)) < WITH_LINE
+    # Share of new formulas with a slope and an intercept of their own to fit: there is no linear scaling of slots.
+    chosen = rng.random(len(formulas)) < 0.5
     rows = np.flatnonzero(chosen & (formulas.sizes + more <= limit) & (depths(formulas) + len(neutral) <= max_depth))
     codes, values, sizes = formulas.codes.copy(), formulas.values.copy(), formulas.sizes.copy()
     for code, element in neutral:

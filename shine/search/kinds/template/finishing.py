@@ -46,12 +46,6 @@ TIED = 3.0
 TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted to convergence."""
 
-MOST_REDUNDANT = 4
-"""Most constants of an individual that are looked at for being redundant, one after the other."""
-
-MOST_GROUPS = 100
-"""Groups up to which formulas are looked at for poles: with more, their trees are large."""
-
 ROWS_A_LEAF = 50
 """Rows for each parameter, and for each group of one by group, that fits see, if there are so many. With fewer, the
 noise of the parameters hides which of two similar formulas is better."""
@@ -131,7 +125,8 @@ class TemplateFinish:
     def without_poles(self, models: Sequence[TemplateModel]) -> list[TemplateModel]:
         """The models that keep their place whichever of their outputs is looked at (see
         `shine.search.finishing.poles.without_poles`)."""
-        if not models or self.composition.n_groups > MOST_GROUPS:
+        # Groups up to which formulas are looked at for poles: with more, their trees are large.
+        if not models or self.composition.n_groups > 100:
             return list(models)
         kept = set(models)
         for output, rows in enumerate(self._rows_of_outputs()):
@@ -171,7 +166,8 @@ class TemplateFinish:
         fitted = self._converged(composition, simple)
         nats = nats_of_errors(sample, self.loss)
         rows, least = sample.effective_rows, rounding_error(sample, self.loss)
-        for _ in range(MOST_REDUNDANT):
+        # Most constants of an individual that are looked at for being redundant, one after the other.
+        for _ in range(4):
             fitted, changed = without_redundant(fitted, self._linearizer(composition, sample), nats, least)
             if not changed or self.is_closing():
                 break

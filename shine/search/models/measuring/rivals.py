@@ -23,9 +23,6 @@ from shine.search.models.measuring.box import Box
 from shine.search.models.model import Model
 from shine.search.problem.reference_losses import constant_loss, rounding_loss
 
-RARE = 0.01
-"""Formulas that are less probable than this share of the most probable one are left out."""
-
 MOST_RIVALS = 12
 """Most formulas that are told apart."""
 
@@ -164,7 +161,8 @@ class Rivals:
         """
         models = [*models, *beside]
         weights = shares(lengths(models))
-        order = [at for at in np.argsort(-weights, kind="stable").tolist() if weights[at] >= RARE * weights.max()]
+        # Formulas that are less probable than this share of the most probable one are left out.
+        order = [at for at in np.argsort(-weights, kind="stable").tolist() if weights[at] >= 0.01 * weights.max()]
         found = [Rival(models[at], at, models[at].form(), models[at].uncertainty) for at in order[:MOST_RIVALS]]
         if any(rival.known.noise == UNKNOWN for rival in found):
             raise DataError(

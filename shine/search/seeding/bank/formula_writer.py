@@ -32,10 +32,6 @@ MOST_ROOTED = 2.0
 """Multiples of 1/4 below this are written with two square roots."""
 
 
-LARGEST_STRUCTURAL = 20
-"""Largest whole number that belongs to the form of a formula; large numbers are whole by rounding."""
-
-
 class Unwritable(Exception):
     """The primitive set lacks the functions that a formula needs."""
 
@@ -360,7 +356,8 @@ def unknown(nodes: Nodes) -> tuple[int, ...]:
 
 def is_structural(value: float) -> bool:
     """Whether a constant belongs to the form of a formula, such as an exponent; it is no constant of the data."""
-    return abs(value) <= LARGEST_STRUCTURAL and value == round(value)
+    # Largest whole number that belongs to the form of a formula; large numbers are whole by rounding.
+    return abs(value) <= 20 and value == round(value)
 
 
 def with_constants(nodes: Nodes, places: Sequence[int], values: Floats | float) -> Nodes:

@@ -132,9 +132,6 @@ def _lines(predictions: Floats, target: Floats, weights: Floats) -> tuple[Floats
     return slopes, target_mean - slopes * mean, through
 
 
-PROJECTION_STEPS = 30
-"""Most steps of a fit by variable projection."""
-
 DAMPINGS = (0.0, 1e-4, 1e-2, 1.0, 100.0)
 """Damping factors that every step tries, from Newton's step to a short one along the gradient."""
 
@@ -143,9 +140,6 @@ DIFFERENCE = 1e-7
 
 ROUNDING = 1e-28
 """Squared error, as a share of the target's square, that is rounding."""
-
-MOST_SLOW = 2
-"""Slow steps in a row that end a fit."""
 
 
 def evaluated(
@@ -235,7 +229,7 @@ def refitted(
         rest = errors(own[None])[0]
         error, least = float(dot(rest, rest)), ROUNDING * float(dot(goal, goal))
         slow = 0
-        for _ in range(PROJECTION_STEPS):
+        for _ in range(30):  # most steps of a fit by variable projection
             if not least < error < np.inf:
                 break
             step = DIFFERENCE * own
@@ -251,7 +245,7 @@ def refitted(
             gain = 1 - float(sizes[best]) / error
             own, rest, error = choices[best], found[best], float(sizes[best])
             slow = slow + 1 if gain < LEAST_GAIN else 0
-            if slow == MOST_SLOW:
+            if slow == 2:  # slow steps in a row that end a fit
                 break
     return with_constants(nodes, places, own) if np.isfinite(own).all() else nodes
 

@@ -23,17 +23,11 @@ from shine.search.seeding.screen.screen import Screen
 FIRST_ANGLE, STEP, MOST_WAVES = 0.5, 0.5, 120
 """The lowest frequency and the distance of frequencies, as angles over the range of the argument; their number."""
 
-ANGLE_A_ROW = 1.0
-"""Highest angle between neighbouring rows."""
-
-EVERY = 2
-"""Steps between the constants of a grid that are taken: a fit follows."""
-
 _OF_COORDINATES = ("exponential", "power", "inverse", "log")
 
 
 def _frequencies(argument: Floats) -> Floats:
-    count = min(MOST_WAVES, int(ANGLE_A_ROW * len(argument) / STEP))
+    count = min(MOST_WAVES, int(len(argument) / STEP))  # an angle of 1 between neighbouring rows at most
     angles: Floats = FIRST_ANGLE + STEP * np.arange(float(count))
     return (angles * rate(argument))[:, None]
 
@@ -111,7 +105,8 @@ def curves_of(screen: Screen) -> Iterator[Curve]:
         for argument, own, families in arguments:
             for family in families:
                 with np.errstate(all="ignore"):
-                    grid = family.grid(own)[::EVERY, 0]
+                    # Steps between the constants of a grid that are taken: a fit follows.
+                    grid = family.grid(own)[::2, 0]
                 with suppress(Unwritable):
                     for factor, factor_values in factors if len(grid) else ():
                         curve = Curve(family, argument, own, factor, factor_values, grid)
@@ -128,15 +123,6 @@ PARALLEL = 1e-9
 LEAST_LEFT = 1e-10
 """Length that terms must leave of a column of length 1: less has lost its direction to rounding."""
 
-ROUNDINGS = 16
-"""Roundings of the target that no sum is to blame for."""
-
-NATS_OF_CONSTANT = 5.0
-"""Price of a constant inside a term, beside a plain one: half the logarithm of the rows, and its nodes."""
-
-LOOKED_AT = 40
-"""Columns that are looked at for each term: a curve has many."""
-
 STAGES, THINNED = ((3, 300), (4, 80), (6, 24)), 3
 """Steps of the fits, and the sums that are fitted further; the first fits see one row in so many."""
 
@@ -145,9 +131,6 @@ FARTHEST, DIFFERENCE = 0.4, 1e-6
 
 SHORTER = 0.25
 """Share of a step that is tried if the step led to larger errors."""
-
-LEAST_THINNED = 150
-"""Fewest rows that are thinned."""
 
 AT_ONCE = 200
 """Sums that are fitted together, which bounds the memory."""
@@ -210,7 +193,8 @@ class CurveDictionary:
             values.append(curve.values(curve.grid))
         root = np.sqrt(weights)
         units, (own, mean, length) = units_of(np.concatenate(values), weights)[0], units_of(target[None], weights)
-        rounding = ROUNDINGS * float(np.finfo(np.float64).eps) * (1 + abs(float(mean[0])) / (float(length[0]) or 1.0))
+        # Roundings of the target that no sum is to blame for.
+        rounding = 16 * float(np.finfo(np.float64).eps) * (1 + abs(float(mean[0])) / (float(length[0]) or 1.0))
         return cls(members * root, curves[: len(values) - 1], terms, units, own[0], root, rounding)
 
     @cached_property
@@ -223,7 +207,8 @@ class CurveDictionary:
         square, along, _ = self._beside(terms)
         gains = along * along
         taken = {which for which, _ in terms}
-        for at in np.argsort(-gains, kind="stable")[: LOOKED_AT * most].tolist():
+        # Columns that are looked at for each term: a curve has many.
+        for at in np.argsort(-gains, kind="stable")[: 40 * most].tolist():
             if most == 0 or not gains[at] > 0:
                 return
             if self.terms[at][0] not in taken:
@@ -292,13 +277,14 @@ class CurveDictionary:
 
     def ordered(self, sums: Iterable[Sum]) -> list[Sum]:
         """Sums in the order of their description: a constant inside fits noise, and a plain term has none."""
-        price = NATS_OF_CONSTANT / len(self.root)
+        # Price of a constant inside a term, beside a plain one: half the logarithm of the rows, and its nodes.
+        price = 5.0 / len(self.root)
         return sorted(sums, key=lambda each: each.left * (1 + price * sum(not math.isnan(k) for _, k in each.terms)))
 
     @cached_property
     def _thinned(self) -> CurveDictionary:
         """The dictionary on a part of the rows, for fits."""
-        rows = slice(None, None, THINNED if len(self.root) >= LEAST_THINNED else 1)
+        rows = slice(None, None, THINNED if len(self.root) >= 150 else 1)  # fewest rows that are thinned
         curves = [curve.on(rows) for curve in self.curves]
         return replace(
             self, members=self.members[:, rows], curves=curves, target=self.target[rows], root=self.root[rows]

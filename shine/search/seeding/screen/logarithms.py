@@ -21,9 +21,6 @@ from shine.search.seeding.screen.estimates import Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.target_views import Chain, View, slope, values_of
 
-LEAST_WEIGHT = 1e-6
-"""Least weight of a row, as a share of the mean: rows without weight could have any value."""
-
 PARALLEL = 1e-6
 """Least squared sine of the angle of two members; a smaller one is replaced by this."""
 
@@ -72,7 +69,8 @@ class Logarithms:
         seen = view.of(screen.target)
         weights = screen.weights * (screen.coordinates.factor * seen / slope(view.chain, screen.target)) ** 2
         weights = np.where(np.isfinite(weights), weights, 0.0)
-        weights = np.maximum(weights / weights.sum(), LEAST_WEIGHT / len(weights))
+        # Least weight of a row, as a share of the mean: rows without weight could have any value.
+        weights = np.maximum(weights / weights.sum(), 1e-6 / len(weights))
         return cls._of(screen, [view], monomial_basis(screen.base_values, weights), weights)
 
     @classmethod

@@ -29,9 +29,6 @@ BEAMS = 3
 KEPT = 24
 """Sums that are kept after each term, besides the best of each view."""
 
-SWEEPS = 2
-"""Times that each term of a kept sum is replaced by the best one."""
-
 
 def factor_times_affine(screen: Screen, divisors: int, others: int, each: int, estimated: int) -> Iterator[Estimate]:
     """(y / g1)^p = a*g2 + b
@@ -120,7 +117,8 @@ def factor_times_sum(screen: Screen, most: int, divisors: int, terms: int) -> It
         found = with_another_term(dictionary, normal.units, found)
         shares = unexplained_by_sums(screen, views, values, members, found)
         kept = found.take(_kept(shares, found.views))
-        for sums in (kept, replaced(dictionary, normal.units, kept, SWEEPS)):
+        # Times that each term of a kept sum is replaced by the best one.
+        for sums in (kept, replaced(dictionary, normal.units, kept, 2)):
             yield from estimates_of_sums(screen, "factor times sum", views, values, members, sums)
 
 

@@ -16,9 +16,6 @@ from shine.search.seeding.screen.skeletons import RefinedSkeleton
 from shine.search.seeding.screen.tabulated_functions import Table, arguments_of
 from shine.search.seeding.screen.target_views import View, values_of
 
-COST_OF_VIEW = 2
-"""Nodes that a step of a view takes besides its own: about the slope of its argument."""
-
 
 def functions_with_constants(screen: Screen, arguments: int, simplest: int, divisors: int) -> Iterator[Estimate]:
     """chain(y) = a*u(g; c) + b, and y = M * (a*u(g; c) + b), for a table of functions u and constants c
@@ -52,7 +49,8 @@ def _of_families(screen: Screen, views: list[View], table: Table) -> Iterator[Es
         which = np.full(len(rows), k)
         fitted = fitted_lines(normal, members, table.values, which, rows, correlations[k, rows].astype(np.float64))
         shares = screen.unexplained(view.target(fitted))
-        extra = COST_OF_VIEW * len(view.chain) + len(view.divisor or ())
+        # Nodes that a step of a view takes besides its own: about the slope of its argument.
+        extra = 2 * len(view.chain) + len(view.divisor or ())
         for row, share in zip(rows.tolist(), shares.tolist(), strict=True):
             yield Estimate(
                 share, extra + table.size(screen, row), partial(_skeleton_of_family, screen, view, table, row)

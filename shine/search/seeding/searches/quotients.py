@@ -31,9 +31,6 @@ unique only where the degrees are as low as they can be."""
 SPARE_ROWS = 20
 """Rows beyond the number of terms: fewer would not tell a law from a polynomial that meets every row."""
 
-FEWEST_COORDINATES = 2
-"""Quotients of polynomials of one coordinate come close to any smooth function: they would look like laws."""
-
 MOST_TERMS = 12
 """Most terms of a quotient: more make a formula longer than anybody wants."""
 
@@ -48,7 +45,8 @@ def rational_forms(screen: Screen, standard_errors: float) -> Iterator[Estimate]
         Terms are kept if their coefficients are this many standard errors from zero.
     """
     count = len(screen.coordinates.nodes)
-    if count < FEWEST_COORDINATES:
+    # Quotients of polynomials of one coordinate come close to any smooth function: they would look like laws.
+    if count < 2:
         return
     views = [view for view in screen.simple_views if homogeneous(view.chain)]
     for above, below in DEGREES:
