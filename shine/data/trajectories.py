@@ -18,9 +18,6 @@ LEAST_READINGS = 5
 ROUNDING = 1e-14
 """Share of a state's largest value by which rounding alone may change it."""
 
-LONG_GAP = 10
-"""Times the median step from which a stretch without readings is a gap."""
-
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
@@ -116,7 +113,7 @@ def _check_sampling(run: Trajectory, column: int, name: str) -> None:
         return
     steps = times[1:] - times[:-1]
     step = float(np.sort(steps)[len(steps) // 2])
-    long = steps > LONG_GAP * step
+    long = steps > 10 * step  # times the median step from which a stretch without readings is a gap
     # A gap adds to the time, but its swings are not seen.
     period = _period(float(np.where(long, step, steps).sum()), values)
     of_run = f" of run {run.name}" if run.name else ""

@@ -108,9 +108,6 @@ class SymbolReader(TreeVisitor):
         return self.graph.apply("ne", value, self.graph.constant(0)) if is_number else value
 
 
-MAX_POWER = 8
-"""Largest whole exponent that is written as products."""
-
 FUNCTIONS: dict[str, str] = {
     "Abs": "abs", "sign": "sign", "floor": "floor", "ceiling": "ceil", "exp": "exp", "log": "log",
     "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan",
@@ -218,7 +215,7 @@ def _power_of(reader: SymbolReader, node: Any, exponent: Any) -> Steps:
     if node.base.is_Number and node.base.is_negative and exponent.is_Number and not exponent.is_Integer:
         raise GraphImportError(f"SymPy's {node} is not a real number; the language has only real numbers")
     base = yield node.base
-    if exponent.is_Integer and 1 <= exponent <= MAX_POWER:
+    if exponent.is_Integer and 1 <= exponent <= 8:  # largest whole exponent that is written as products
         return reader.power(base, int(exponent))
     if exponent.is_Rational and (exponent.p, exponent.q) == (1, 2):
         return reader.graph.apply("sqrt", base)

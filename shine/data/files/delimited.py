@@ -27,9 +27,6 @@ _PLAIN_DELIMITERS = ",;\t|"
 _LARGE = 1 << 20
 """Bytes from which on pyarrow reads the numbers of a file, if it is there: faster, and with less memory."""
 
-_BEGINNING = 1000
-"""Lines of a large file that tell all about it but its numbers."""
-
 _LOOKED_AT = 200
 """Lines that tell whether the first row holds units."""
 
@@ -154,7 +151,7 @@ def _large(path: Path, data: bytes, marks: Marks) -> _Large | None:
     if len(data) < _LARGE or b"\0" in data[:1000]:
         return None
     end = 0
-    for _ in range(_BEGINNING):
+    for _ in range(1000):  # lines of a large file that tell all about it but its numbers
         end = data.find(b"\n", end) + 1
         if end in (0, len(data)):
             return None

@@ -19,9 +19,6 @@ MAX_REPORTED = 10
 _SEEN = 50
 """Rows below a possible row of units that are looked at."""
 
-_LONGEST_UNIT = 24
-"""Most characters of a unit."""
-
 
 @dataclass(frozen=True, eq=False)
 class Grid:
@@ -119,4 +116,4 @@ def _is_number(cell: str) -> bool:
 
 
 def _is_text(cell: str, marks: Marks) -> bool:
-    return not marks.are(cell) and len(cell) <= _LONGEST_UNIT
+    return not marks.are(cell) and len(cell) <= 24  # most characters of a unit

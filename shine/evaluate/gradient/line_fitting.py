@@ -46,9 +46,6 @@ FACTS = ("weight", "target", "middle", "bend", "constant", "least_gain", "promis
 and its sum of errors above the least; how much lower a start must be to be improved; the multiple of the error of the
 fitted line up to which simpler lines are worth fitting; the share of the error that a step must promise to remove."""
 
-_SHORTER = 0.5
-"""Largest factor of the next step after one that did not lower the error."""
-
 _SHORTEST, _LONGEST = 0.5, 8.0
 """Lengths of a step after one that lowered the error, as multiples of Newton's."""
 
@@ -283,7 +280,8 @@ class _LineFit:
         # An error that falls ever more steeply has no right length.
         right = build.select(build.fcmp_ordered(">", right, _number(0.0)), right, _number(_LONGEST))
         right = _between(build, right, _number(_SHORTEST), _number(_LONGEST))
-        shorter = _between(build, right, build.fmul(length, _number(0.1)), build.fmul(length, _number(_SHORTER)))
+        # Largest factor of the next step after one that did not lower the error.
+        shorter = _between(build, right, build.fmul(length, _number(0.1)), build.fmul(length, _number(0.5)))
         return build.select(better, right, shorter)
 
     def _step(self, form: str) -> tuple[ir.Value, ir.Value, ir.Value]:

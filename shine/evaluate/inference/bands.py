@@ -30,9 +30,6 @@ OVERDISPERSED, UNKNOWN = "overdispersed ", "unknown"
 """Noise of counts with the variance mean + alpha*mean**2, before alpha; and noise that the rows do not tell, as their
 readings are not in the units of the formula."""
 
-BEYOND = 1e-6
-"""Share of a gradient along a direction that the rows do not determine from which a prediction is not determined."""
-
 WITH_QUANTILES = ("squared", "poisson")
 """Errors whose noise has a distribution that is known; of others, the quantiles of the residuals are kept."""
 
@@ -140,7 +137,9 @@ class Bands:
             errors = np.sqrt(np.maximum(variances, 0.0))
             for direction in self.known.directions:
                 most = np.abs(direction) @ np.abs(partials)
-                errors = np.where(np.abs(direction @ partials) > BEYOND * most, np.inf, errors)
+                # Share of a gradient along a direction that the rows do not determine from which a prediction is not
+                # determined.
+                errors = np.where(np.abs(direction @ partials) > 1e-6 * most, np.inf, errors)
         return values, np.where(np.isfinite(values), errors, np.nan)
 
     def deviations(self, columns: Sequence[Floats]) -> tuple[Floats, Floats]:

@@ -26,9 +26,6 @@ from shine.lang.population import Population
 STEPS = 12
 """Most steps of a line."""
 
-CONSTANT_STEPS = 100
-"""Most steps of the best constant."""
-
 TOLERANCE = 1e-3
 """Share of the error below which a step's promise ends the fit; lines from a few hundred rows are further off."""
 
@@ -38,10 +35,6 @@ what pure noise saves."""
 
 PROMISING = 8.0
 """Largest error of simpler lines that are fitted and measured too, as a multiple of that of the individual's line."""
-
-BLUNT = 0.5
-"""Share of the target's deviation that errors with a kink count as away from it, at the best constant: it meets some
-rows of the target exactly, which would hold each line there."""
 
 UNKNOWN = 1e300
 """Error of the best constant before it is fitted."""
@@ -140,7 +133,8 @@ class _Fitting:
         arrays = (target, weights, pointers, self._scales, self._facts, self._curvatures, self._pulls)
         places = [array.ctypes.data for array in arrays]
         errors, weighted = errors_code(kind, dtype), bool((weights != 1).any())
-        self._data = np.array([len(target), *places[:5], CONSTANT_STEPS, *places[5:], errors.address, weighted])
+        # Most steps of the best constant.
+        self._data = np.array([len(target), *places[:5], 100, *places[5:], errors.address, weighted])
         self._kept = (*arrays, columns, errors)
         self._start_from_the_constant(np.zeros(len(target), dtype))
         self._data[DATA.index("steps")] = STEPS
@@ -163,7 +157,9 @@ class _Fitting:
         if not np.isfinite(line).all():
             return
         shortest, typical = self._scales
-        self._scales[0] = BLUNT * typical
+        # Share of the target's deviation that errors with a kink count as away from it, at the best constant: it meets
+        # some rows of the target exactly, which would hold each line there.
+        self._scales[0] = 0.5 * typical
         weigh(line.ctypes.data, self._data.ctypes.data)
         self._scales[0] = shortest
         bend = float(stable_sum(self._curvatures))

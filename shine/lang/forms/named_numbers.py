@@ -159,9 +159,6 @@ right digits they are at least."""
 DIGITS_OF_FUNCTIONS = 14
 """Digits that are right in the exponential or the logarithm of a rounded number."""
 
-_FIGURES_OF_A_NAME = 3
-"""Figures of a number with a name."""
-
 
 def short(number: float, digits: int = DIGITS) -> float:
     """The decimal of few figures, or the number with a name, that a number is up to rounding; itself if there is none.
@@ -186,7 +183,7 @@ def short(number: float, digits: int = DIGITS) -> float:
 
 def figures(number: float) -> int:
     """Length of a number for a reader: its significant figures, and its minus. All long numbers are alike."""
-    own = _FIGURES_OF_A_NAME if named_number(abs(number)) is not None else _decimal_figures(number)
+    own = 3 if named_number(abs(number)) is not None else _decimal_figures(number)  # figures of a number with a name
     own = min(own, MOST_FIGURES + 1)
     return own + (number < 0)
 

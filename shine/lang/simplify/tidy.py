@@ -130,9 +130,6 @@ _WORK, _FREE_WORK = 20, 500
 """Most work of a pass, for each node that it has simplified and besides, after which it tries no other forms (see
 `Terms.work`)."""
 
-_MOST_NESTED = 4
-"""Most forms that are tried one within the other."""
-
 _LARGEST_DIVISOR = 10**6
 """Largest whole number that replaces the multiplication by its inverse."""
 
@@ -229,7 +226,8 @@ class _Tidy(AngleForms):
     @property
     def _may_try(self) -> bool:
         """Whether the work so far leaves time for other forms: it is in proportion to the formula simplified so far."""
-        return self._nested <= _MOST_NESTED and self.terms.work < _FREE_WORK + _WORK * self.finished
+        # Most forms that are tried one within the other.
+        return self._nested <= 4 and self.terms.work < _FREE_WORK + _WORK * self.finished
 
     def _multiplied_out(self, product: Product) -> int | None:
         """``x*(2 - y/x)`` as ``2*x - y``; None if there is no sum to multiply with."""
