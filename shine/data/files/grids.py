@@ -16,9 +16,6 @@ from shine.lang.forms.names import listed
 MAX_REPORTED = 10
 """Most bad cells that an error lists."""
 
-_SEEN = 50
-"""Rows below a possible row of units that are looked at."""
-
 
 @dataclass(frozen=True, eq=False)
 class Grid:
@@ -100,7 +97,7 @@ def fitted(cells: Sequence[str], width: int) -> list[str]:
 
 def has_units(rows: Sequence[Sequence[str]], marks: Marks) -> bool:
     """Whether the first row holds units: it has text in each column whose other cells are numbers."""
-    below = rows[1 : 1 + _SEEN]
+    below = rows[1 : 1 + 50]  # rows below a possible row of units that are looked at
     columns = [index for index in range(len(rows[0])) if below and all(_is_number(row[index]) for row in below)]
     texts = [rows[0][index] for index in columns]
     return any(_is_text(text, marks) for text in texts) and not any(map(_is_number, texts))

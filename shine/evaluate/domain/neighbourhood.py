@@ -42,22 +42,12 @@ distance. Then the largest such factor."""
 _END = 4, 0.1
 """A column ends at its extreme value if at least this number and this share of its rows have that value."""
 
-_WHOLE = 2.0**53
-"""Least size at which every float64 is a whole number."""
-
-_MOST_STEPS = 50
-"""With more steps than this between its ends, a column is a rounded quantity, such as lengths to the millimetre: its
-fresh values may be rounded elsewhere, or not at all."""
-
 NEARER = 0.25
 """Share of the smallest value of a positive column that fresh values may have. At an eighth and less, x**-4 would be a
 thousand times the known range away, and count as a pole."""
 
 Reach = Literal["between", "beyond", "recombined", "within"]
 """Kinds of neighbourhoods: see `neighbourhood`."""
-
-_SEEN = 3.0
-"""Expected number of rows of a value that are missing by chance in 5 % of all data sets."""
 
 _SEED = 0
 _LARGEST = float(np.finfo(np.float64).max)
@@ -189,7 +179,8 @@ def ordered(columns: Sequence[Column], known: Floats, chance: float) -> list[tup
 def _step(sample: Floats) -> float:
     """The step of sorted values: 1 for whole numbers, otherwise their smallest distance or size; 0 if there is none."""
     largest = max(abs(float(sample[0])), abs(float(sample[-1])))
-    if largest < _WHOLE and (sample == np.floor(sample)).all():
+    # Least size at which every float64 is a whole number.
+    if largest < 2.0**53 and (sample == np.floor(sample)).all():
         return 1.0
     sizes = np.concatenate([np.diff(sample), np.abs(sample)])
     # Smallest step as a share of the largest value; smaller differences are rounding errors.
@@ -235,7 +226,8 @@ def _may_be_none(sizes: Floats, step: float) -> bool:
     least = float(sizes.min())
     own, following = (float(np.count_nonzero(np.abs(sizes - size) < step / 2)) for size in (least, least + step))
     k = least / step
-    return own * own * k < _SEEN * (k + 1) * following
+    # Expected number of rows of a value that are missing by chance in 5 % of all data sets.
+    return own * own * k < 3.0 * (k + 1) * following
 
 
 @dataclass(frozen=True)
@@ -356,7 +348,9 @@ class Column:
     @property
     def coarse_step(self) -> float:
         """The step; 0 if it is a mere rounding of a quantity that may have any value."""
-        return self.step if self.high / 2 - self.low / 2 <= _MOST_STEPS * (self.step / 2) else 0.0
+        # With more steps than this between its ends, a column is a rounded quantity, such as lengths to the millimetre:
+        # its fresh values may be rounded elsewhere, or not at all.
+        return self.step if self.high / 2 - self.low / 2 <= 50 * (self.step / 2) else 0.0
 
     def pulled(self, values: Floats) -> Floats:
         """Known values, moved as far from the median as fresh values may lie."""

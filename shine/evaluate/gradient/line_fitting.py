@@ -49,9 +49,6 @@ fitted line up to which simpler lines are worth fitting; the share of the error 
 _SHORTEST, _LONGEST = 0.5, 8.0
 """Lengths of a step after one that lowered the error, as multiples of Newton's."""
 
-_ROUNDING = 1e-9
-"""Largest difference of equal errors of lines, as a share of the constant's error."""
-
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _ZERO = number(0)
@@ -201,7 +198,8 @@ class _LineFit:
         times = build.fmul(error, self.facts["promising"])
         share = build.fadd(error, build.fdiv(build.fsub(constant, error), self.facts["promising"]))
         most = build.select(build.fcmp_ordered(">=", error, _number(0.0)), times, share)
-        most = build.fadd(most, build.fmul(build.call(_size(build), [constant]), _number(_ROUNDING)))
+        # Largest difference of equal errors of lines, as a share of the constant's error.
+        most = build.fadd(most, build.fmul(build.call(_size(build), [constant]), _number(1e-9)))
         most = build.select(build.fcmp_ordered("<", most, constant), most, constant)
         start = self._nearest(form, slope, intercept)
         turned = build.fsub(start[0], slope)

@@ -23,9 +23,6 @@ SHARES = (0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.16, 0.25, 0.5)
 SHARES = (*SHARES, *(1 - share for share in reversed(SHARES[:-1])))
 """Shares of the residuals below the quantiles that are kept."""
 
-LEAST_COUNT = 1.0
-"""Counts below this have its variance, as in the weights of counts."""
-
 OVERDISPERSED, UNKNOWN = "overdispersed ", "unknown"
 """Noise of counts with the variance mean + alpha*mean**2, before alpha; and noise that the rows do not tell, as their
 readings are not in the units of the formula."""
@@ -50,7 +47,7 @@ def growth(noise: str, predictions: Floats) -> Floats:
     if noise in ("relative", "log"):
         return np.abs(predictions)
     if noise == "counts":
-        return np.sqrt(np.maximum(predictions, LEAST_COUNT))
+        return np.sqrt(np.maximum(predictions, 1.0))  # counts below this have its variance, as in the weights of counts
     return np.ones_like(predictions)
 
 

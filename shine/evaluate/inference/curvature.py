@@ -23,9 +23,6 @@ from shine.evaluate.losses.form import RowLoss
 STEP = 1e-3
 """Steps of differences, in what a constant may change until the errors have grown by their mean."""
 
-LEAST_STEP = 1e-6
-"""Least step as a share of the constant: smaller ones lose digits."""
-
 STRAIGHT = 1e-6
 """Largest relative difference of the curvature from a line in the target that rounding explains."""
 
@@ -151,7 +148,8 @@ def _differences(likelihood: Likelihood, constants: Floats, local: Local) -> Flo
         reach = np.sqrt(mean / np.diagonal(local.curvature))
     for index in range(count):
         size = STEP * reach[index] if np.isfinite(reach[index]) else 0.0
-        size = max(size, LEAST_STEP * abs(constants[index]), np.finfo(np.float64).tiny)
+        # Least step as a share of the constant: smaller ones lose digits.
+        size = max(size, 1e-6 * abs(constants[index]), np.finfo(np.float64).tiny)
         above, below = constants.copy(), constants.copy()
         above[index] += size
         below[index] -= size

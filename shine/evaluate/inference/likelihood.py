@@ -25,9 +25,6 @@ from shine.lang.derivative import derivative, value_and_gradient
 BLOCK_ROWS = 1 << 13
 """Rows at a time: their arrays stay in the second cache, and BLAS adds up so few in one thread."""
 
-LEAST_CURVATURE = 1e-12
-"""Least curvature of the error of a row, as a share of the mean one: steps stay finite."""
-
 ONE_THREAD_PRODUCTS, FEWEST = 1 << 18, 32
 """Multiplications of a product of matrices that BLAS does in one thread, and the fewest rows of a product. Several
 threads wait for one another on a busy machine, for a hundred times as long as they work."""
@@ -173,7 +170,8 @@ class Likelihood:
         above = slopes.errors - (self.error.least or 0.0)
         root = np.where(above > 0, slopes.first**2 / np.where(above > 0, 2 * above, 1.0), 0.0)
         curvature = np.where(slopes.second > 0, slopes.second, root)
-        return np.maximum(curvature, LEAST_CURVATURE * float(np.mean(curvature)))
+        # Least curvature of the error of a row, as a share of the mean one: steps stay finite.
+        return np.maximum(curvature, 1e-12 * float(np.mean(curvature)))
 
 
 def gram(columns: Floats, weights: Floats) -> Floats:

@@ -29,13 +29,6 @@ STEPS = 12
 TOLERANCE = 1e-3
 """Share of the error below which a step's promise ends the fit; lines from a few hundred rows are further off."""
 
-LEAST_GAIN = 0.005
-"""Share of the best constant's error that an individual must save for its line to be improved: for a few hundred rows,
-what pure noise saves."""
-
-PROMISING = 8.0
-"""Largest error of simpler lines that are fitted and measured too, as a multiple of that of the individual's line."""
-
 UNKNOWN = 1e300
 """Error of the best constant before it is fitted."""
 
@@ -125,7 +118,9 @@ class _Fitting:
         padding = (0, -dataset.n_rows % WIDE)
         target, *columns = (np.pad(column, padding, mode="edge") for column in (dataset.target, *loss_columns))
         weights, mean = np.pad(dataset.row_weights, padding), dataset.target_mean
-        self._facts = np.array([dataset.weight, mean, mean, dataset.weight, UNKNOWN, 0.0, PROMISING, 0.0])
+        # Largest error of simpler lines that are fitted and measured too, as a multiple of that of the individual's
+        # line.
+        self._facts = np.array([dataset.weight, mean, mean, dataset.weight, UNKNOWN, 0.0, 8.0, 0.0])
         self._curvatures, self._pulls = weights.copy(), weights * (target - mean)
         self._code = lines_code(kind, dtype)
         pointers = columns_from(columns, 0)
@@ -165,4 +160,6 @@ class _Fitting:
         bend = float(stable_sum(self._curvatures))
         # At a kink the pulls of the best constant leave a rest.
         self._pulls -= self._curvatures * (stable_sum(self._pulls) / max(bend, float(np.finfo(np.float64).tiny)))
-        self._facts[2:6] = middle, bend, error, LEAST_GAIN * abs(error)
+        # Share of the best constant's error that an individual must save for its line to be improved: for a few hundred
+        # rows, what pure noise saves.
+        self._facts[2:6] = middle, bend, error, 0.005 * abs(error)

@@ -106,9 +106,6 @@ def setting_text(value: Any) -> str:
     return str(value)
 
 
-_LONGEST = 80
-"""Most characters shown of a heading."""
-
 _ENDINGS = {
     "loss": ("loss reached", "The target loss was reached"),
     "generations": ("generations", "All generations were bred"),
@@ -155,7 +152,8 @@ def _renamed(best: ModelLike) -> Element | None:
     pairs = [(name, heading) for name, heading in headings.items() if name != heading]
     words: list[Content] = []
     for position, (name, heading) in enumerate(pairs):
-        words += [", " * (position > 0), element("code", name), f" is “{shortened(heading, _LONGEST)}”"]
+        # Most characters shown of a heading.
+        words += [", " * (position > 0), element("code", name), f" is “{shortened(heading, 80)}”"]
     return element("p", "In code, ", words, ".", class_="summary") if pairs else None
 
 

@@ -26,9 +26,6 @@ UNITS = {
 _WITH_INVERSES = frozenset(UNITS) - {"sqrt(2)", "sqrt(3)"}
 """Units that people divide by: ``1/sqrt(2)`` is ``sqrt(2)/2``."""
 
-_ROUNDING = 4.0 * 2.0**-53
-"""Largest relative difference due to rounding only."""
-
 
 @dataclass(frozen=True)
 class NamedNumber:
@@ -90,7 +87,7 @@ def nearest_named(value: float) -> float | None:
     values = _values()
     place = bisect_left(values, abs(value))
     for near in values[max(place - 1, 0) : place + 1]:
-        if abs(near - abs(value)) <= _ROUNDING * near:
+        if abs(near - abs(value)) <= 4.0 * 2.0**-53 * near:  # largest relative difference due to rounding only
             return math.copysign(near, value)
     return None
 

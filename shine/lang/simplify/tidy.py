@@ -123,15 +123,9 @@ COMMON = names_where(
 """Functions that a tidy formula may use besides its own: arithmetic, roots and sines, but no names where people write
 `1/x` and `x**(1/3)`."""
 
-_MOST_STEPS = 3
-"""Most products of sums that are multiplied out, one after the other."""
-
 _WORK, _FREE_WORK = 20, 500
 """Most work of a pass, for each node that it has simplified and besides, after which it tries no other forms (see
 `Terms.work`)."""
-
-_LARGEST_DIVISOR = 10**6
-"""Largest whole number that replaces the multiplication by its inverse."""
 
 _LARGEST_NUMERATOR, _LARGEST_DENOMINATOR = 1000, 99
 """Largest terms of other simple fractions."""
@@ -249,7 +243,8 @@ class _Tidy(AngleForms):
             return math.copysign(1.0, number), named.denominator * UNITS[named.unit]
         if number and factor[1] == 1 and abs(number) < 1 and figures(number) > min(MOST_FIGURES, self._digits - 2):
             divisor = float(round(1 / number))
-            if abs(divisor) < _LARGEST_DIVISOR and abs(divisor * number - 1) < 10.0**-self._digits:
+            # Largest whole number that replaces the multiplication by its inverse.
+            if abs(divisor) < 10**6 and abs(divisor * number - 1) < 10.0**-self._digits:
                 return math.copysign(1.0, number), abs(divisor)
         return self._fraction(number, 1) or factor
 
@@ -338,7 +333,7 @@ class _Tidy(AngleForms):
 
     def _other_sums(self, total: Sum) -> Iterator[Sum]:
         expanded = self.expanded(total)
-        for _ in range(_MOST_STEPS):
+        for _ in range(3):  # most products of sums that are multiplied out, one after the other
             if expanded is None:
                 break
             yield expanded

@@ -27,9 +27,6 @@ from shine.lang.simplify.tidy import tidy
 DEGREES = (2, 3)
 """Degrees of the polynomials, one after the other, until the steps are exact."""
 
-MOST_TERMS = 90
-"""Most coefficients of all states: a step has the slope of each."""
-
 ROWS_A_TERM = 2
 """Steps that each coefficient of a state needs."""
 
@@ -213,7 +210,8 @@ def flow_equations(
     for degree in DEGREES:
         flow = _Flow.of(degree, states, steps, late)
         terms = len(flow.monomials)
-        if states * terms > MOST_TERMS or len(steps.lengths) < ROWS_A_TERM * terms or late():
+        # Most coefficients of all states: a step has the slope of each.
+        if states * terms > 90 or len(steps.lengths) < ROWS_A_TERM * terms or late():
             break
         kept, constants = np.arange(states * terms), flow.start()
         while True:

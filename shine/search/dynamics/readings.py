@@ -19,12 +19,6 @@ from shine.search.dynamics.smoothing.smoothing import Smoothed, SmoothedRun
 SQUARED = 0.5
 """Factor of the logarithm of the mean squared error in the negative log-likelihood of a reading."""
 
-ROUNDING = 1e-20
-"""Least mean squared error, in units of the expected one: what rounding leaves of clean readings."""
-
-EXPLAINED = 1.5
-"""Mean squared error of an integral, in units of the readings' expected one, that may be noise."""
-
 
 @dataclass(frozen=True, eq=False)
 class Readings:
@@ -89,7 +83,8 @@ class Readings:
         total = 0.0
         for at, (length, loss) in enumerate(zip(self.lengths[:read], losses.tolist(), strict=False)):
             counts = (np.array([sum(each[at::read])]) for each in (sizes, constants))
-            total += float(length.final(np.array([max(loss, ROUNDING)]), *counts)[0])
+            # Least mean squared error, in units of the expected one: what rounding leaves of clean readings.
+            total += float(length.final(np.array([max(loss, 1e-20)]), *counts)[0])
         return total
 
     def losses(self, rollouts: Sequence[Floats]) -> tuple[Floats, Floats]:
@@ -119,7 +114,8 @@ class Readings:
                 rest = np.where(known[:, at], given.states[:, at], own.states[:, at]) - area[:, rate]
                 rollouts.append(own.states.copy())
                 rollouts[-1][:, at] = area[:, rate] + stable_mean(rest, known[:, at] / deviations[:, at] ** 2)
-            if self.losses(rollouts)[1][at] <= EXPLAINED:
+            # Mean squared error of an integral, in units of the readings' expected one, that may be noise.
+            if self.losses(rollouts)[1][at] <= 1.5:
                 found.append((at, rate))
         return found
 

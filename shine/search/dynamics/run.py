@@ -47,9 +47,6 @@ FIRST_SEARCHES, FIRST_SYSTEMS, LAST_SEARCHES, LAST_SYSTEMS, LAST_CHECKS = 0.5, 0
 """Shares of the seconds at which the stages end: a search for each state, rollouts of systems, both once more, and the
 check on what was kept back."""
 
-HOPELESS = 30.0
-"""Nats by which the rates may speak against the equations of a system that is still integrated, beyond the first."""
-
 TRIED = 0.5
 """Share of the seconds in which forms with and without a hidden state are tried; the best one has the rest."""
 
@@ -279,7 +276,9 @@ class _Finding:
         systems = best_first(fronts)
         with stage("integrating systems"):
             for number, candidates in enumerate(chain(islice(systems, FIRST), images, systems)):
-                hopeless = number >= FIRST + len(images) and sum(each.nats for each in candidates) > HOPELESS
+                # Nats by which the rates may speak against the equations of a system that is still integrated, beyond
+                # the first.
+                hopeless = number >= FIRST + len(images) and sum(each.nats for each in candidates) > 30.0
                 ended = self.systems and (late(APART) or self.searches.stopped_by_user)
                 if hopeless or number == 100 or ended:  # most systems that are fitted to the trajectories in a stage
                     break

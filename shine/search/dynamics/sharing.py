@@ -28,12 +28,6 @@ from shine.search.dynamics.known_parts import bare
 from shine.search.dynamics.summands import NoSum, Product, exchanged, exchanges, summands, written
 from shine.search.dynamics.system import SystemModel
 
-RIGHT = 8
-"""Digits of a constant that readings without noise tell, at least, though errors grow along a run."""
-
-CLEAN = 1e-12
-"""Error of rollouts, as a share of the variance, of readings without noise."""
-
 WORSE, ROUNDING = 4.0, 1e-16
 """Factor by which short numbers may raise the error, and the error that is rounding."""
 
@@ -47,12 +41,14 @@ def with_short_numbers(system: SystemModel, fit: Callable[[Sequence[Equation]], 
     fit : callable
         Equations -> the system with the initial states that fit best, and constants without a name as given.
     """
-    if not system.error < CLEAN or any(tree.assignments for tree in system.trees):
+    # Error of rollouts, as a share of the variance, of readings without noise.
+    if not system.error < 1e-12 or any(tree.assignments for tree in system.trees):
         return system
     equations = []
     for model in system.equations:
         numbers = with_named_constants(model.tree)[1].tolist()
-        tree = with_numbers(model.tree, [short(number, RIGHT) for number in numbers])
+        # Digits of a constant that readings without noise tell, at least, though errors grow along a run.
+        tree = with_numbers(model.tree, [short(number, 8) for number in numbers])
         equations.append(Equation(replace(model, tree=tree), (KNOWN,) * len(numbers)))
     found = fit(equations)
     if not found.error <= max(WORSE * system.error, ROUNDING) or np.array_equal(found.constants, system.constants):

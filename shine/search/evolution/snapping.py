@@ -42,9 +42,6 @@ _STEPS, _MANY_STEPS = 8, 50
 _NATS = 1e-3
 """Fitting the others ends once a step promises to shorten the description of the residuals by less than this."""
 
-_ROUNDING = 2.0**-52
-"""Relative error of a product."""
-
 _CAUTION = 2.0
 """Weight of what the fit loses by a number: people keep a digit that is half certain."""
 
@@ -314,7 +311,7 @@ def _rounding_errors(population: Population, equations: NormalEquations, least_e
         constants = _constants(population, i)
         squares = np.diag(equations.matrices[i])[3 : 3 + len(constants)]
         with np.errstate(all="ignore"):
-            own = float(np.add.reduce((_ROUNDING * constants) ** 2 * squares))
+            own = float(np.add.reduce(((2.0**-52) * constants) ** 2 * squares))  # relative error of a product
         if math.isfinite(own):
             # Rounding errors of large terms count up to so many times those of the target; a formula with more is
             # chaotic.

@@ -35,9 +35,6 @@ FEW, FEW_SHARE, LARGEST_SHARE = 3, 0.03, 0.25
 """Observations that prove nothing by themselves: this number, or this share if it is more; never more than the last
 share, but at least one."""
 
-REPEATS = 2
-"""Least rows of a value, in the mean, for which they are one observation."""
-
 WORTH = 10.0
 """Nats by which the other rows must speak for a pole. Its constants alone gain a few, as it may lie anywhere."""
 
@@ -131,7 +128,8 @@ def _observations(tree: Tree, rows: Dataset) -> Iterator[Indices]:
     if len(cells) > 1:
         cells.append(np.unique(np.array(cells), axis=1, return_inverse=True)[1].reshape(-1))
     for cell in cells:
-        if 1 < int(cell.max()) + 1 <= rows.n_rows / REPEATS:
+        # Least rows of a value, in the mean, for which they are one observation.
+        if 1 < int(cell.max()) + 1 <= rows.n_rows / 2:
             yield cell
 
 

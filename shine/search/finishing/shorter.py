@@ -39,17 +39,8 @@ ROWS = 200
 MEMBERS = 1500
 """Most small expressions: all functions of one or two features, and small products."""
 
-SHORT = 3
-"""Nodes of formulas that have no shorter form."""
-
 LONG, BANK_ROUNDS = 8, 2
 """Nodes beyond which the bank of small expressions grows for so many rounds; else for one, to be quick."""
-
-MOST_STEPS = 6
-"""Most replacements in a formula, one after the other."""
-
-LINEAR = 1e-11
-"""Distance of a correlation from 1 that may be rounding."""
 
 ROUNDING = 1e-12
 """Difference from 0 or 1, or of a part's values, as a share of the largest, that is rounding."""
@@ -77,7 +68,8 @@ def shortened(
     out_of_time : callable
         Says whether to stop looking.
     """
-    exact = [model for model in models if model.loss <= enough and model.tree.size > SHORT]
+    # Nodes of formulas that have no shorter form.
+    exact = [model for model in models if model.loss <= enough and model.tree.size > 3]
     found = [_shortened(model, dataset, primitives, out_of_time) for model in exact]
     return [new for new, model in zip(found, exact, strict=True) if new is not model]
 
@@ -88,7 +80,7 @@ def _shortened(model: Model, dataset: Dataset, primitives: PrimitiveSet, out_of_
         return model
     sample = dataset.sampled(ROWS, np.random.default_rng(0))
     small = _SmallExpressions(sample, features, primitives, model.tree.size > LONG)
-    for _ in range(MOST_STEPS):
+    for _ in range(6):  # most replacements in a formula, one after the other
         if out_of_time():
             break
         trees = [tidy(tree, COMPILED, dataset.ranges) for tree in small.replaced(model.tree)]
@@ -147,7 +139,8 @@ class _SmallExpressions:
             values = np.broadcast_to(evaluate(part, self.columns, np.float64, COMPILED), len(self.columns[0]))
         if not np.isfinite(values).all():
             return None
-        alike = np.flatnonzero(np.abs(inner(_units(values[None]), self.units)[0]) >= 1 - LINEAR)
+        # Distance of a correlation from 1 that may be rounding.
+        alike = np.flatnonzero(np.abs(inner(_units(values[None]), self.units)[0]) >= 1 - 1e-11)
         if not len(alike):
             return None
         member = int(self.members[alike[0]])
@@ -178,9 +171,6 @@ def _line(x: Floats, y: Floats) -> tuple[float, float]:
 Rules = Callable[[PrimitiveSet], CompiledConstraints]
 """Compiles the constraints for a primitive set."""
 
-CHECKED_ROWS = 1000
-"""Rows on which a tidy formula must have the values of the formula that the search found."""
-
 
 def tidied(
     models: Sequence[Model], dataset: Dataset, primitives: PrimitiveSet, rules: Rules | None = None
@@ -198,7 +188,8 @@ def tidied(
     rules : callable, optional
         Compiles the constraints for a primitive set.
     """
-    columns = list(dataset.sampled(CHECKED_ROWS, np.random.default_rng(0)).columns)
+    # Rows on which a tidy formula must have the values of the formula that the search found.
+    columns = list(dataset.sampled(1000, np.random.default_rng(0)).columns)
     result = [_tidied(model, columns, dataset.ranges) for model in models]
     changed = [at for at, model in enumerate(models) if result[at] is not model]
     if rules is not None and changed:

@@ -28,9 +28,6 @@ FEWEST = 2
 ROWS = 1000
 """Rows that the change of the predictions is measured on."""
 
-_ROUNDING = 8 * 2.0**-53
-"""Error of each prediction, as a share of the largest target, that is rounding anyway."""
-
 _FLAT = 700.0
 """Log-odds beyond which a class is certain; the exponential of more would overflow."""
 
@@ -66,7 +63,8 @@ def by_own_errors(sample: Dataset, predictions: Floats) -> Floats:
     there = np.isfinite(predictions)
     errors = np.where(there, roots * np.abs(sample.target - predictions), 0.0)
     spread = float(stable_sum(errors)) / max(int(there.sum()), 1)
-    least = _ROUNDING * float(np.max(np.abs(sample.target), initial=0.0))
+    # Error of each prediction, as a share of the largest target, that is rounding anyway.
+    least = (8 * 2.0**-53) * float(np.max(np.abs(sample.target), initial=0.0))
     # The mean absolute error of normal noise is its standard deviation times sqrt(2/pi).
     return roots / (max(spread, least, float(np.finfo(np.float64).tiny)) * math.sqrt(math.pi))
 

@@ -186,9 +186,6 @@ def one_sign(target: Floats) -> bool:
 ROWS, CENTRES = 2000, 300
 """Most rows that are looked at, and those among them that are compared with their neighbours."""
 
-WORK = 2e7
-"""Most products in the fits of planes: among many columns, fewer rows are compared with their neighbours."""
-
 FREEDOM_OF_A_CENTRE = 18 / 35
 """Degrees of freedom that each of many overlapping comparisons is worth, by the variance of the estimate of Gasser,
 Sroka and Jennen-Steinmetz."""
@@ -274,7 +271,8 @@ def _of_neighbours(rows: Dataset, times: int = 1) -> tuple[float, float, float, 
     varying = [column / scale for column, scale in zip(rows.columns, spread, strict=True) if scale > 0]
     if not varying:
         return nothing
-    compared = min(CENTRES, int(WORK / (count * (len(varying) + 1) ** 2)))
+    # Most products in the fits of planes: among many columns, fewer rows are compared with their neighbours.
+    compared = min(CENTRES, int(2e7 / (count * (len(varying) + 1) ** 2)))
     if compared * FREEDOM_OF_A_CENTRE < FEWEST:
         return nothing
     centres = np.sort(np.random.default_rng(0).permutation(rows.n_rows)[:compared])

@@ -290,14 +290,8 @@ these few rarely have more than two on one side."""
 LOW, MIDDLE, HIGH = 2, 5, 8
 """Their places in order."""
 
-PASSES = 4
-"""Rounds of the search for outliers: neighbours that are outliers themselves may hide some at first."""
-
 FEWEST_ROWS = 20
 """Rows below which nothing is said about outliers."""
-
-COMPARED_ROWS = 2000
-"""Most rows among which neighbours are looked for."""
 
 _AT_ONCE = 1000
 """Rows whose neighbours are looked for at a time, to bound memory."""
@@ -323,7 +317,8 @@ def _without(dataset: Dataset, loss: Loss, spreads: float) -> Dataset:
     if not sees_outliers(loss):
         return dataset
     rest = dataset
-    for _ in range(PASSES):
+    # Rounds of the search for outliers: neighbours that are outliers themselves may hide some at first.
+    for _ in range(4):
         outliers = _outliers(rest, spreads)
         if not len(outliers):
             break
@@ -351,7 +346,8 @@ def _outliers(dataset: Dataset, spreads: float) -> Indices:
 
 def _neighbours(dataset: Dataset, rows: Indices) -> Floats:
     """Targets at the places `LOW`, `MIDDLE`, `HIGH` of the nearest other rows of some rows, shape (3, n_rows)."""
-    compared = np.sort(np.random.default_rng(0).permutation(dataset.n_rows)[:COMPARED_ROWS])
+    # Most rows among which neighbours are looked for.
+    compared = np.sort(np.random.default_rng(0).permutation(dataset.n_rows)[:2000])
     columns = []
     for column in dataset.columns:
         mean = float(stable_sum(column)) / dataset.n_rows

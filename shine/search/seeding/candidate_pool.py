@@ -24,16 +24,9 @@ from shine.search.seeding.task import Finding, LinearizerOf, SeedingTask
 LOGGER = logging.getLogger("shine.search.seeding")
 """Reports which searches were skipped, and why."""
 
-NEARLY = 1e-14
-"""Share of variance unexplained that may be rounding of the data, or the rest of a truncated series of another
-function."""
-
 BEST_OF_SIZE, BEST_OF_KIND = 8, 3
 """Formulas of each size and of each kind that are handed on whatever their errors: with noise, the law is rarely the
 best of its size."""
-
-LEAST_NOISE = 0.5
-"""Share of the estimated noise below which errors cannot be noise."""
 
 FLOOR = 1e-22
 """Share of variance unexplained below which formulas fit equally well."""
@@ -93,7 +86,9 @@ class CandidatePool:
     @property
     def nearly_exact(self) -> bool:
         """Whether a formula fits so well that no further round is worth its time."""
-        return self._surely < NEARLY
+        # Share of variance unexplained that may be rounding of the data, or the rest of a truncated series of another
+        # function.
+        return self._surely < 1e-14
 
     @contextmanager
     def surviving(self, search: str) -> Iterator[None]:
@@ -235,7 +230,7 @@ class CandidatePool:
         Errors far below the noise say that it is none: the law is finer than the rows show.
         """
         share, noise = self._shortest_share, self.task.noise
-        if not share >= LEAST_NOISE * noise > 0:
+        if not share >= 0.5 * noise > 0:  # share of the estimated noise below which errors cannot be noise
             return False
         # Nats that a formula might still gain when the noise counts as reached: three or four nodes with a constant.
         return len(self.rows.target) / 2 * float(log(np.array(share / noise))) <= 20.0

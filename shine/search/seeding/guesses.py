@@ -22,17 +22,8 @@ from shine.search.seeding.task import SeedingSettings, SeedingTask
 DOUBTS = (0.01, 0.06)
 """Largest doubt of a likely symmetry, and of a possible one: squared distance of the gradient from it, as a share."""
 
-LEAST_SPREAD = 1e-12
-"""Standard deviation of a target, as a share of its largest value, below which it varies by rounding only."""
-
 AT_ONCE = 1000
 """Features that are scored together, which bounds the memory."""
-
-LEAST_RANGE = 1e-12
-"""Range of a feature, as a share of its largest value, below which it varies by rounding only."""
-
-DEPENDENT = 1e-8
-"""Length, as a share of its own, below which a column adds only rounding to the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +151,8 @@ def _varies(values: Floats, weights: Floats) -> bool:
     # With the weights of relative noise, the rounding errors of large values count as little as those of small ones.
     scaled = values / np.abs(values).max(initial=np.finfo(np.float64).tiny)
     centered = scaled - float(dot(scaled, weights)) / total
-    return bool(np.sqrt(dot(centered**2, weights)) > LEAST_SPREAD * np.sqrt(dot(scaled**2, weights)))
+    # Standard deviation of a target, as a share of its largest value, below which it varies by rounding only.
+    return bool(np.sqrt(dot(centered**2, weights)) > 1e-12 * np.sqrt(dot(scaled**2, weights)))
 
 
 def _parts(pool: CandidatePool, members: dict[Nodes, float]) -> tuple[Population, Floats]:
@@ -197,7 +189,8 @@ def relevant_features(columns: Floats, target: Floats, weights: Floats, most: in
     with another feature and the residual of a regression on the best features and their squares: only this one shows a
     product of two features centered at 0. With very many features, only products of the best ones are tried.
     """
-    varying = np.flatnonzero(np.ptp(columns, axis=1) > LEAST_RANGE * np.abs(columns).max(axis=1))
+    # Range of a feature, as a share of its largest value, below which it varies by rounding only.
+    varying = np.flatnonzero(np.ptp(columns, axis=1) > 1e-12 * np.abs(columns).max(axis=1))
     if len(varying) <= most:
         return varying
     root = np.sqrt(weights)
@@ -206,7 +199,8 @@ def relevant_features(columns: Floats, target: Floats, weights: Floats, most: in
     scores = np.concatenate([_scores(columns[block], views, weights) for block in blocks])
     order = np.argsort(-scores, kind="stable")
     best = _standardized(columns[varying[order[:most]]], weights)
-    regression = Regression.of(np.concatenate([np.ones((1, len(target))), best, best * best]) * root, DEPENDENT)
+    # Length, as a share of its own, below which a column adds only rounding to the others.
+    regression = Regression.of(np.concatenate([np.ones((1, len(target))), best, best * best]) * root, 1e-8)
     residual = regression.rest(views[0])
     size = float(np.sqrt(dot(residual, residual)))
     if size > 1e-9:  # length of the residual, as a share of the target's, below which it is rounding

@@ -34,18 +34,9 @@ from shine.search.seeding.search_table import EARLY_ROUNDS, Search, searches_of
 MOST_OF_SMALL_BANK, MOST_ROWS = 700, 600
 """Most members of the small bank of a search on more rows, and its rows, about: exact sums need several rows a term."""
 
-MOST_COORDINATES = 1500
-"""Most members of a small bank that are tried as the only coordinate."""
-
-SHORT = 8
-"""Nodes of an exact formula that is taken at once: looking for a shorter one takes as long as the stage so far."""
-
 DOUBTFUL, ROUNDS_OF_DOUBT = 7, 10
 """Least constants of an exact formula that is doubted, and most rounds in which sums of few terms are still sought:
 along a curve, a fraction of that many constants comes to within rounding of any smooth function."""
-
-DEPENDENT = 1e-12
-"""Squared length, as a share of its own, below which a logarithm adds only rounding to the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +174,8 @@ class Rounds:
     def _of_one_coordinate(self, features: Coordinates, bank: ExpressionBank) -> list[Coordinates]:
         """Systems of one coordinate each: a monomial, or a member of a small bank over the features."""
         members = np.flatnonzero(bank.only_leaf[: bank.count] == SEVERAL_LEAVES)
-        members = members[np.argsort(bank.costs[members], kind="stable")][:MOST_COORDINATES]
+        # Most members of a small bank that are tried as the only coordinate.
+        members = members[np.argsort(bank.costs[members], kind="stable")][:1500]
         nodes = [bank.nodes(member) for member in members.tolist()]
         values = self.pool.values(nodes)
         # Most systems of one coordinate: their banks grow first, and the others wait for them.
@@ -238,7 +230,9 @@ class Rounds:
     def _may_run(self, step: NextSearch) -> bool:
         """Whether a search may run: a few of the same bank do after a long exact formula, for a shorter one."""
         if self.pool.exact:
-            if self.pool.exact_size <= SHORT:
+            # Nodes of an exact formula that is taken at once: looking for a shorter one takes as long as the stage so
+            # far.
+            if self.pool.exact_size <= 8:
                 return False
             if not self._doubtful:
                 self.effort.note_exact()
@@ -278,7 +272,8 @@ class Rounds:
                 continue
             own = log(np.abs(values))
             rest = Regression.of(np.stack(logs)).rest(own)
-            if dot(rest, rest) > DEPENDENT * max(float(dot(own, own)), np.finfo(np.float64).tiny):
+            # Squared length, as a share of its own, below which a logarithm adds only rounding to the others.
+            if dot(rest, rest) > 1e-12 * max(float(dot(own, own)), np.finfo(np.float64).tiny):
                 logs.append(own)
                 found.append((nodes, values))
         return found

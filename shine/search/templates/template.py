@@ -18,10 +18,6 @@ DEFAULT_START = 1.0
 """Value that a parameter starts from if nothing else is said: not 0, where products do not depend on it."""
 
 
-LONGEST_IN_REPR = 200
-"""Most characters of the formula in the `repr` of a template."""
-
-
 @dataclass(frozen=True)
 class Unknown:
     """A function that the search finds.
@@ -133,7 +129,7 @@ class Template:
     source: str = ""
 
     def __repr__(self) -> str:
-        return f"Template({shown(self.source, LONGEST_IN_REPR)})"
+        return f"Template({shown(self.source, 200)})"  # most characters of the formula in the `repr` of a template
 
 
 def primitives_of(template: Template) -> list[PrimitiveSource]:

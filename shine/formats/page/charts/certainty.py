@@ -16,8 +16,7 @@ from shine.formats.page.markup import Content, Element, coordinate, element
 from shine.formats.page.subject import ModelLike, UncertainLike, columns_of, number, shortened
 
 _POINTS = 81
-_MOST_DOTS = 1000
-"""Points of the curve, and most rows that are drawn."""
+"""Points of the curve."""
 
 _LEVEL = 0.95
 
@@ -49,7 +48,8 @@ def band_along(model: UncertainLike, dataset: Dataset, feature: str) -> Band:
     """The bands of a formula along one of its features."""
     columns = columns_of(model.tree, dataset)
     position = model.tree.parameters.index(feature)
-    every = np.unique(np.linspace(0, dataset.n_rows - 1, min(_MOST_DOTS, dataset.n_rows)).astype(np.int64))
+    # Most rows that are drawn.
+    every = np.unique(np.linspace(0, dataset.n_rows - 1, min(1000, dataset.n_rows)).astype(np.int64))
     rows = np.ascontiguousarray(columns[every])
     grid = np.linspace(float(columns[:, position].min()), float(columns[:, position].max()), _POINTS)
     typical = np.median(columns, axis=0)

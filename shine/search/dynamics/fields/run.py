@@ -82,9 +82,6 @@ def _without_an_operand(population: Population) -> Iterator[tuple[Codes, Floats]
 SEARCHES, JUDGED = 0.75, 0.97
 """Shares of the seconds at which the searches end, and the fits of their formulas in the weak form."""
 
-MOST_SYSTEMS = 60
-"""Most systems of several fields that are put together."""
-
 
 @np.errstate(all="ignore")
 def find_fields(
@@ -137,7 +134,8 @@ def find_fields(
             until, stopped_by = -math.inf, "interrupted"
             candidates = fitted()
         chosen = [_confirmed(own, form, number) for number, own in enumerate(candidates)]
-        joined = list(islice(best_first([[each[0] for each in own] for own in candidates]), MOST_SYSTEMS))
+        # Most systems of several fields that are put together.
+        joined = list(islice(best_first([[each[0] for each in own] for own in candidates]), 60))
         fits = {id(candidate): fit for own in candidates for candidate, fit in own}
         best = tuple(own[0] for own in chosen)
         models = {

@@ -25,9 +25,6 @@ FINER, PATCH, APART = 0.5, 8.0, 4.0
 """Width of the kernel as a share of that of the search; half the length of a patch, and the distance of patches that
 count as independent, both in these widths."""
 
-KEPT = 0.75
-"""Share of the patches, the first in time, that constants are fitted to when the rest is kept back."""
-
 STEPS, HALVINGS, SETTLED = 12, 6, 1e-8
 """Most steps of a fit, most halvings of a step, and the relative fall of the error below which it ends."""
 
@@ -71,7 +68,8 @@ class WeakForm:
         rates = np.stack([own.averages(rate) for rate in smooth.rates])
         times = len(range(0, shape[0] - 2 * halves[0], strides[0]))
         number = np.repeat(np.arange(times), rates.shape[1] // times)
-        return replace(own, rates=rates, first=number < max(int(KEPT * times), 1))
+        # Share of the patches, the first in time, that constants are fitted to when the rest is kept back.
+        return replace(own, rates=rates, first=number < max(int(0.75 * times), 1))
 
     def averages(self, values: Floats) -> Floats:
         """Averages over the patches, shape (n_patches,)."""

@@ -18,9 +18,6 @@ from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots
 from shine.search.evolution.operators.variation import Offspring, breed, neutral_elements, splice
 from shine.search.evolution.settings import EvolutionSettings
 
-EXCHANGED = 0.1
-"""Share of offspring that get a whole formula, or all numbers, of another individual."""
-
 
 def created_with_slots(
     n: int,
@@ -129,7 +126,8 @@ def breed_slots(
     assert isinstance(primitives, SlottedSet)
     slots = len(primitives.slots)
     segments = slots + bool(primitives.numbers)
-    exchanged = rng.binomial(settings.population, EXCHANGED) if segments > 1 else 0
+    # Share of offspring that get a whole formula, or all numbers, of another individual.
+    exchanged = rng.binomial(settings.population, 0.1) if segments > 1 else 0
     counts = rng.multinomial(settings.population - exchanged, np.full(slots, 1 / slots))
     found = []
     for slot, count in enumerate(counts.tolist()):

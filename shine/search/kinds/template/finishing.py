@@ -40,15 +40,8 @@ from shine.search.templates.fits.sections import OUTPUT
 from shine.search.templates.grouping import in_values
 from shine.search.templates.law import Groups, law_of
 
-TIED = 3.0
-"""Nats by which an individual may describe the data worse than the front and still be refined."""
-
 TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted to convergence."""
-
-ROWS_A_LEAF = 50
-"""Rows for each parameter, and for each group of one by group, that fits see, if there are so many. With fewer, the
-noise of the parameters hides which of two similar formulas is better."""
 
 _STEPS, _LAST_STEPS = 50, 5
 """Most steps of the first fit of all constants, and of the last fit, on all rows."""
@@ -56,7 +49,9 @@ _STEPS, _LAST_STEPS = 50, 5
 
 def least_rows(composition: Composition) -> int:
     """Rows that constants are fitted on, if there are so many: each group needs its own."""
-    return ROWS_A_LEAF * composition.n_leaves * len(composition.template.outputs)
+    # Rows for each parameter, and for each group of one by group, that fits see, if there are so many. With fewer, the
+    # noise of the parameters hides which of two similar formulas is better.
+    return 50 * composition.n_leaves * len(composition.template.outputs)
 
 
 @dataclass(frozen=True)
@@ -147,7 +142,8 @@ class TemplateFinish:
         if outcome.stopped_by == "loss":
             return outcome.front
         archive = outcome.archive
-        rows = archive.nearly_on_front(Evidence.of(self.rows, self.loss).tied(outcome.scores.losses, TIED))
+        # Nats by which an individual may describe the data worse than the front and still be refined.
+        rows = archive.nearly_on_front(Evidence.of(self.rows, self.loss).tied(outcome.scores.losses, 3.0))
         front = set(archive.front_rows().tolist())
         others = [row for row in rows.tolist() if row not in front]
         room = int(min(max(self.most - len(front), 0), len(others)))

@@ -52,9 +52,6 @@ TOLERANCE_ROWS = 1.0
 """A fit stops when its next step promises to remove less than the error of about so many rows: half a nat for each.
 Many parameters by group converge slowly, and what is left to remove would hide which of two formulas is better."""
 
-DIGITS = 5
-"""Significant digits of the numbers of a formula that is still evolving."""
-
 
 @dataclass(frozen=True, eq=False)
 class TemplateTask:
@@ -215,7 +212,8 @@ class TemplateProblem(Problem):
         def converted(progress: Progress) -> object:
             def write(position: int) -> str:
                 law = law_of(task.composition, progress.front, position, task.groups)
-                of_tree = partial(for_people, precision=DIGITS)
+                # Significant digits of the numbers of a formula that is still evolving.
+                of_tree = partial(for_people, precision=5)
                 return ", ".join(law.shown(output, of_tree) for output in range(law.n_outputs))
 
             return report(replace(progress, write=write))

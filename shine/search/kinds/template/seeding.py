@@ -41,14 +41,8 @@ from shine.search.templates.composition import Composition
 ROUNDS = (0.7, 1.0)
 """Share of the time that is left that each round of solving and looking may take."""
 
-NEARER = 4.0
-"""Factor by which the best formulas must be better than the fit that they come from, for another round."""
-
 TIED = 5.0
 """Nats by which a rough fit may be worse than the best one: it has found other parameters that are as likely."""
-
-ROWS_A_LEAF = 10
-"""Rows for each parameter, and for each group of one by group, that rough fits see, if there are so many."""
 
 
 def template_seeding(
@@ -66,7 +60,8 @@ def template_seeding(
 
     def seeded(rng: np.random.Generator, effort: Effort) -> Generator[Guesses]:
         slots = _SlotSeeding(composition, settings, threads, rng, effort, pool)
-        rows = sample.sampled(max(SEEDING_ROWS, ROWS_A_LEAF * composition.n_leaves), rng)
+        # Rows for each parameter, and for each group of one by group, that rough fits see, if there are so many.
+        rows = sample.sampled(max(SEEDING_ROWS, 10 * composition.n_leaves), rng)
         if len(template.unknowns) == 1:
             found = solved(composition, rows, template.unknowns[0].name, Known())
             if found is not None:
@@ -117,7 +112,8 @@ class _SlotSeeding:
             least = min((fit.error for fit in fits), default=0.0)
             if best is None or new.interrupted or best.error < rounding_error(rows, fitter.loss):
                 break
-            if best.error * NEARER > least or self.effort.deadline.is_over:
+            # Factor by which the best formulas must be better than the fit that they come from, for another round.
+            if best.error * 4.0 > least or self.effort.deadline.is_over:
                 break
             fits = [best]
         return found

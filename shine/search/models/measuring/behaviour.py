@@ -33,9 +33,6 @@ from shine.search.constraints.units import parse_unit
 CELLS = 512
 """Cells of a feature's range, and as much on both sides, in which poles are looked for."""
 
-HALVINGS = 40
-"""Halvings of a cell that may hold a pole."""
-
 DECADES = 12
 """Powers of ten beyond the range, or towards zero, at which limits are looked for."""
 
@@ -172,7 +169,7 @@ class Behaviour:
         gaps = [f"no value from {edges[begin]:.4g} to {edges[end]:.4g}" for begin, end in _runs(~np.isfinite(values))]
         both = np.isfinite(values[:-1]) & np.isfinite(values[1:])
         a, b = edges[:-1][both], edges[1:][both]
-        for _ in range(HALVINGS):
+        for _ in range(40):  # halvings of a cell that may hold a pole
             held = {each: Interval.of(x, x) for each, x in self.medians.items()}
             found = bounds(self.tree, {**held, name: Interval.of(a, b)})
             doubtful = np.flatnonzero(

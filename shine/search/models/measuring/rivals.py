@@ -23,9 +23,6 @@ from shine.search.models.measuring.box import Box
 from shine.search.models.model import Model
 from shine.search.problem.reference_losses import constant_loss, rounding_loss
 
-MOST_RIVALS = 12
-"""Most formulas that are told apart."""
-
 NONE = 0.4
 """Probability that the law is none of the formulas, if their errors are more than rounding: so it was after 38 % of
 searches with 8 to 13 rows and 4 or 10 % noise (laws of `experiments/next_measurement.py`); by the front alone, after
@@ -163,7 +160,8 @@ class Rivals:
         weights = shares(lengths(models))
         # Formulas that are less probable than this share of the most probable one are left out.
         order = [at for at in np.argsort(-weights, kind="stable").tolist() if weights[at] >= 0.01 * weights.max()]
-        found = [Rival(models[at], at, models[at].form(), models[at].uncertainty) for at in order[:MOST_RIVALS]]
+        # Most formulas that are told apart.
+        found = [Rival(models[at], at, models[at].form(), models[at].uncertainty) for at in order[:12]]
         if any(rival.known.noise == UNKNOWN for rival in found):
             raise DataError(
                 f"the loss {found[0].known.error} does not say how readings scatter around the formula's value, so "

@@ -23,9 +23,6 @@ expressions."""
 LARGEST_ALGEBRAIC = 1e75
 """Largest absolute value of other members: units may be small. The squares of a few stay finite."""
 
-LEAST_SPREAD = 1e-9
-"""Least range of a member's values, relative to the largest: below it the member is a constant with rounding."""
-
 NO_LEAF, SEVERAL_LEAVES = -1, -2
 """Values of `only_leaf` for members that depend on no leaf, and on more than one."""
 
@@ -199,7 +196,9 @@ class ExpressionBank:
         largest = np.abs(values).max(axis=1, initial=0.0)
         with np.errstate(invalid="ignore"):
             spread = values.max(axis=1) - values.min(axis=1)
-            usable = np.flatnonzero((largest < limits) & (spread > LEAST_SPREAD * largest))
+            # Least range of a member's values, relative to the largest: below it the member is a constant with
+            # rounding.
+            usable = np.flatnonzero((largest < limits) & (spread > 1e-9 * largest))
         keys = fingerprints(values[usable], largest[usable], self._multipliers)
         keys, first = np.unique(keys, return_index=True)
         at = np.searchsorted(self._seen, keys)

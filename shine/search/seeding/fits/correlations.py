@@ -20,9 +20,6 @@ LEAST_SPREAD = 1e-9
 PARALLEL_PAIR = 1e-3
 """Squared sine of the angle of two members, below which float32 cannot tell how much both explain."""
 
-DEPENDENT = 1e-9
-"""Length, as a share of its own, below which a logarithm adds only rounding to the others."""
-
 
 @dataclass(frozen=True, eq=False)
 class Normalized:
@@ -171,7 +168,8 @@ def monomial_basis(columns: Sequence[Floats], weights: Floats) -> Floats:
     """An orthonormal basis of the span of 1 and log|column|, times the square roots of weights; (n_basis, n_rows)."""
     ones = np.ones(len(weights))
     logs = [log(np.abs(column)) for column in columns]
-    found = Regression.of(np.stack([ones, *logs]) * np.sqrt(weights), DEPENDENT)
+    # Length, as a share of its own, below which a logarithm adds only rounding to the others.
+    found = Regression.of(np.stack([ones, *logs]) * np.sqrt(weights), 1e-9)
     return found.basis[found.kept]
 
 

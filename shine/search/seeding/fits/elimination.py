@@ -149,10 +149,6 @@ def of_length_one(rows: Floats) -> Floats:
     return np.where(finite[:, None], scaled, 0.0)
 
 
-ROUNDING = 1e-28
-"""Residual variance, as a share of the mean square, that rounding alone can cause."""
-
-
 def significant(regression: Regression, values: Floats, standard_errors: float) -> Mask:
     """Whether each coefficient is this many standard errors away from zero, shape (n_columns,).
 
@@ -167,7 +163,8 @@ def significant(regression: Regression, values: Floats, standard_errors: float) 
     # The squares of very large values overflow: then nothing is significant.
     with np.errstate(over="ignore", invalid="ignore"):
         residual_variance = float(dot(rest, rest)) / max(len(values) - len(regression.scale), 1)
-        noise = max(residual_variance, ROUNDING * float(dot(values, values)) / len(values))
+        # Residual variance, as a share of the mean square, that rounding alone can cause.
+        noise = max(residual_variance, 1e-28 * float(dot(values, values)) / len(values))
         errors = np.sqrt(noise * regression.variances)
         found: Mask = np.abs(regression.coefficients(values)) > standard_errors * errors
     return found

@@ -24,10 +24,6 @@ nearly all of it; otherwise the evolution fits the constants again."""
 MOST_UNKNOWN = 8
 """Most constants that are fitted: a formula with more is left as it is."""
 
-NEARLY = 1e-3
-"""Share of the variance below which a formula may be exact with other constants. The native fits crawl through narrow
-valleys, so these are fitted once more by variable projection."""
-
 NUDGE = 1e-6
 """Relative distance by which a constant that is no part of the form is moved away from a whole number."""
 
@@ -114,7 +110,9 @@ class ConstantFits:
             values = fit.population.values[i][list(places)]
             usable = np.isfinite(fit.errors[i]) and np.isfinite(values).all()
             after = with_constants(nodes, places, values) if usable else nodes
-            if fit.errors[i] < NEARLY * variance:
+            # Share of the variance below which a formula may be exact with other constants. The native fits crawl
+            # through narrow valleys, so these are fitted once more by variable projection.
+            if fit.errors[i] < 1e-3 * variance:
                 after = refitted(after, self.columns, self.target, self.weights, self.primitives, **vars(line))
             found.append((nodes, after))
         return found
@@ -137,9 +135,6 @@ DAMPINGS = (0.0, 1e-4, 1e-2, 1.0, 100.0)
 
 DIFFERENCE = 1e-7
 """Step of a numeric derivative, as a share of the constant: about the root of the rounding error."""
-
-ROUNDING = 1e-28
-"""Squared error, as a share of the target's square, that is rounding."""
 
 
 def evaluated(
@@ -227,7 +222,8 @@ def refitted(
     with np.errstate(all="ignore"):
         own = np.array([nodes[place][1] for place in places])
         rest = errors(own[None])[0]
-        error, least = float(dot(rest, rest)), ROUNDING * float(dot(goal, goal))
+        # Squared error, as a share of the target's square, that is rounding.
+        error, least = float(dot(rest, rest)), 1e-28 * float(dot(goal, goal))
         slow = 0
         for _ in range(30):  # most steps of a fit by variable projection
             if not least < error < np.inf:

@@ -12,15 +12,6 @@ from shine.base.typing import Floats, Indices, Mask
 from shine.compiler import arrays
 from shine.compiler.arrays import combined, dot, solved
 
-ROWS_A_TERM = 6
-"""Rows that each term of the polynomial needs."""
-
-INNER = 1.7
-"""Standard deviations from the mean, in every variable, up to which the gradient is trusted."""
-
-RIDGE = 1e-8
-"""Added to the diagonal of the normal equations, whose terms have the mean square 1."""
-
 
 @dataclass(frozen=True, eq=False)
 class PolynomialModel:
@@ -57,14 +48,16 @@ class PolynomialModel:
         spreads = np.sqrt(dot((values - means[:, None]) ** 2, weights))
         spreads = np.where(spreads > 0, spreads, 1)
         units = (values - means[:, None]) / spreads[:, None]
-        polynomial = _Terms.of(d, int(n / ROWS_A_TERM))
+        polynomial = _Terms.of(d, int(n / 6))  # rows that each term of the polynomial needs
         terms = polynomial.values(units)
         scales = np.sqrt(dot(terms * terms, weights))
         scales = np.where(scales > 0, scales, 1)
         scaled = terms / scales[:, None]
         weighed = scaled * weights
-        solutions = solved(arrays.inner(weighed, scaled), arrays.inner(responses, weighed), RIDGE)
-        inner = np.asarray((np.abs(units) < INNER).all(axis=0))
+        # Added to the diagonal of the normal equations, whose terms have the mean square 1.
+        solutions = solved(arrays.inner(weighed, scaled), arrays.inner(responses, weighed), 1e-8)
+        # Standard deviations from the mean, in every variable, up to which the gradient is trusted.
+        inner = np.asarray((np.abs(units) < 1.7).all(axis=0))
         if inner.sum() < min(50, n):  # with fewer trusted rows, which are too few to show a symmetry, all rows are used
             inner = np.ones(n, bool)
         found = []

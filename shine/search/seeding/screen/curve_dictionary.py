@@ -114,15 +114,6 @@ def curves_of(screen: Screen) -> Iterator[Curve]:
                         yield curve
 
 
-MOST_COLUMNS = 6000
-"""Most columns: members, and curves with each of their constants."""
-
-PARALLEL = 1e-9
-"""Squared sine of an angle below which a product cannot tell how much a column adds to others."""
-
-LEAST_LEFT = 1e-10
-"""Length that terms must leave of a column of length 1: less has lost its direction to rounding."""
-
 STAGES, THINNED = ((3, 300), (4, 80), (6, 24)), 3
 """Steps of the fits, and the sums that are fitted further; the first fits see one row in so many."""
 
@@ -187,7 +178,7 @@ class CurveDictionary:
         terms: list[Term] = [(at, np.nan) for at in range(len(members))]
         values = [members]
         for which, curve in enumerate(curves):
-            if len(terms) + len(curve.grid) > MOST_COLUMNS:
+            if len(terms) + len(curve.grid) > 6000:  # most columns: members, and curves with each of their constants
                 break
             terms += [(len(members) + which, k) for k in curve.grid.tolist()]
             values.append(curve.values(curve.grid))
@@ -225,7 +216,8 @@ class CurveDictionary:
         gains *= gains
         sines *= sines
         np.subtract(1.0, sines, out=sines)
-        sines[sines < PARALLEL] = np.inf
+        # Squared sine of an angle below which a product cannot tell how much a column adds to others.
+        sines[sines < 1e-9] = np.inf
         gains /= sines
         gains[:, along == 0] = -1
         of_groups = np.maximum.reduceat(gains, self._starts, axis=1) + own * own
@@ -259,7 +251,8 @@ class CurveDictionary:
             rest = rest - inner(inner(rest, basis), basis.T)
             columns = columns - inner(inner(columns, basis), basis.T)
         lengths = np.sqrt(dot(columns, columns))
-        usable = lengths > LEAST_LEFT
+        # Length that terms must leave of a column of length 1: less has lost its direction to rounding.
+        usable = lengths > 1e-10
         columns = np.where(usable, 1 / np.where(usable, lengths, 1.0), 0.0)[:, None] * columns
         return float(dot(rest[0], rest[0])), inner(rest, columns)[0], columns
 

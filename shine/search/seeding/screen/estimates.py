@@ -18,10 +18,6 @@ from shine.search.seeding.screen.target_views import View
 MOST_CHOSEN = 20
 """Most estimates of a search that are completed on the training rows: each costs a regression and a prediction."""
 
-FEW_ROWS = 160
-"""Below this many rows, estimates of each size are chosen, whatever their errors: with few rows and noise, the law is
-rarely the best."""
-
 BEST_OF_SIZE, LARGEST_SMALL = 8, 16
 """Estimates that are chosen then of each size, and the largest of these sizes."""
 
@@ -79,7 +75,9 @@ def most_promising(estimates: list[Estimate], rows: int, most: int = MOST_CHOSEN
     for rounding, price, thirds in ORDERS:
         order = np.argsort(log(unexplained + rounding) + node_price(price, rows) * sizes, kind="stable")
         chosen.update(dict.fromkeys(useful[i] for i in order[: thirds * most // 3].tolist()))
-    if rows < FEW_ROWS:
+    # Below this many rows, estimates of each size are chosen, whatever their errors: with few rows and noise, the law
+    # is rarely the best.
+    if rows < 160:
         order = np.argsort(unexplained, kind="stable")
         for size in range(1, LARGEST_SMALL + 1):
             chosen.update(dict.fromkeys(useful[i] for i in order[sizes[order] == size][:BEST_OF_SIZE].tolist()))

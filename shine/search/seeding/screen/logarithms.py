@@ -21,9 +21,6 @@ from shine.search.seeding.screen.estimates import Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.target_views import Chain, View, slope, values_of
 
-PARALLEL = 1e-6
-"""Least squared sine of the angle of two members; a smaller one is replaced by this."""
-
 
 def _any(chain: Chain) -> bool:
     return True
@@ -91,7 +88,8 @@ def residuals_of_pairs(view: Singles, first: Singles, second: Singles) -> Floats
     """Residuals of a view in regressions on pairs of rows of length 1, shape (n, n_rows)."""
     a, b = dot(first, view).astype(np.float64), dot(second, view).astype(np.float64)
     r = dot(first, second).astype(np.float64)
-    apart = np.maximum(1 - r * r, PARALLEL)
+    # Least squared sine of the angle of two members; a smaller one is replaced by this.
+    apart = np.maximum(1 - r * r, 1e-6)
     return view - ((a - b * r) / apart)[:, None] * first - ((b - a * r) / apart)[:, None] * second
 
 

@@ -197,9 +197,6 @@ class Screen:
 POWERS = (1.0, -1.0, 2.0, -2.0)
 """Powers of the divided target that are searched."""
 
-LARGEST_EXPONENT = 5
-"""Largest absolute exponent of a feature in a divisor."""
-
 LIKELY_ERRORS, LIKELY_DISTANCE = 3.5, 0.15
 """Largest distance of a coefficient from its likely exponent: in standard errors, or absolute if that is larger."""
 
@@ -285,6 +282,6 @@ def _likely_exponent(coefficient: float, error: float) -> float:
     nearest = float(np.round(coefficient))
     allowed = max(LIKELY_ERRORS * error, LIKELY_DISTANCE)
     for e in (nearest, nearest + 1, nearest - 1):
-        if e and abs(e) <= LARGEST_EXPONENT and abs(coefficient - e) <= allowed:
+        if e and abs(e) <= 5 and abs(coefficient - e) <= allowed:  # largest absolute exponent of a feature in a divisor
             return e
     return 0.0

@@ -18,9 +18,6 @@ from shine.search.seeding.screen.target_views import Chain
 NEGLIGIBLE = 1e-8
 """Standard deviation of a term, as a share of the whole sum's, below which it is left out."""
 
-LARGEST_EXPONENT = 300.0
-"""Largest exponent of an exponential that is written without the intercept that keeps it small."""
-
 ROUNDING = 1e-26
 """Squared error, as a share of the variance, that is rounding."""
 
@@ -134,7 +131,8 @@ class SumSkeleton:
         if not self.chain:
             return self.multiplier is None
         total = sum((c * v for c, v in zip(coefficients, above, strict=True)), np.zeros(1))
-        return self.chain[0].name == "exp" and len(self.chain) == 1 and bool(np.abs(total).max() < LARGEST_EXPONENT)
+        # Largest exponent of an exponential that is written without the intercept that keeps it small.
+        return self.chain[0].name == "exp" and len(self.chain) == 1 and bool(np.abs(total).max() < 300.0)
 
 
 @dataclass(frozen=True)
