@@ -126,14 +126,6 @@ RULES = {
         "search/evolution/snapping.py",
         ((FINISHING + "polishing", "without_idle_digits", unchanged),),
     ),
-    "oddity": Rule(
-        "odd formulas cost nats",
-        "search/description.py",
-        (
-            (FINISHING + "end", "oddities_of", lambda trees, _: [0.0] * len(trees)),
-            (FINISHING + "refinement", "oddities_of", lambda trees, _: [0.0] * len(trees)),
-        ),
-    ),
     "written length": Rule(
         "digits cost nats on the front",
         "search/finishing/refinement.py",
@@ -157,7 +149,6 @@ def _together(purpose: str, *names: str) -> Rule:
 
 RULES |= {
     "all of the domain": _together("poles and what is like them", "poles", "few rows", "defined", "steady"),
-    "all nats of form": _together("prices beside the description", "oddity", "written length"),
     "all digits": _together(
         "short constants", "snapping", "idle digits", "tidied", "short numbers", "supported digits"
     ),

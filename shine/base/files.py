@@ -24,9 +24,6 @@ WRITING = ".writing-"
 UNLINKED = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
 """Flags of `os.open`: a link is an error."""
 
-_LINKS = 40
-"""Most links in a row, as in Linux."""
-
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o666) -> Iterator[Any]:
@@ -99,7 +96,7 @@ def target(path: Path) -> Path:
 
     An `OSError` if a link belongs to another user, or links lead in a circle.
     """
-    for _ in range(_LINKS):
+    for _ in range(40):  # most links in a row, as in Linux
         try:
             found = path.lstat()
         except FileNotFoundError:

@@ -33,9 +33,6 @@ __all__ = ["COMPILED", "Panels", "apply", "dot", "exp", "inner", "log", "power"]
 AT_ONCE = 6
 """Rows of the first matrix that use each load from the second: their sums just fit into the 16 registers of AVX2."""
 
-HALVED = 128
-"""Least rows of a matrix of inner products whose halves are computed apart: below, calls take as long as products."""
-
 _ZERO = ir.Constant(I64, 0)
 
 
@@ -190,7 +187,8 @@ def inner(others: AnyArray, matrix: AnyArray) -> AnyArray:
 def gram_matrix(matrix: AnyArray) -> AnyArray:
     """Inner products of all rows with each other, shape (n, n): the bits of `inner`, for about half of the work."""
     half = len(matrix) // 2
-    if half < HALVED:
+    # Least rows of a matrix of inner products whose halves are computed apart: below, calls take as long as products.
+    if half < 128:
         return inner(matrix, matrix)
     across = inner(matrix[:half], matrix[half:])
     return np.block([[gram_matrix(matrix[:half]), across], [across.T, gram_matrix(matrix[half:])]])

@@ -306,28 +306,6 @@ def find_coefficients(n: int, width: int, mul: int, div: int, codes: Codes, leng
 
 
 @_native(writes=1)
-def count_oddities(n: int, width: int, codes: Codes, lengths: Indices, arities: Indices, kinds: Indices,
-                   found: Indices) -> None:  # fmt: skip
-    """Write how many nodes have the bit 1 of `kinds` inside a node with it, the bit 2 anywhere, 4 inside one with 1."""
-    for i in range(n):
-        at = i * width + lengths[i] - 1
-        nested, anywhere, inside, missing = 0, 0, 0, 0
-        while at >= i * width:
-            kind = kinds[codes[at]]
-            anywhere += (kind >> 1) & 1
-            if missing > 0:
-                nested += kind & 1
-                inside += (kind >> 2) & 1
-                missing += arities[codes[at]] - 1
-            elif kind & 1:
-                missing = arities[codes[at]]
-            at -= 1
-        found[3 * i] = nested
-        found[3 * i + 1] = anywhere
-        found[3 * i + 2] = inside
-
-
-@_native(writes=1)
 def find_extremes(n: int, width: int, codes: Codes, lengths: Indices, values: Floats, limits: Floats,
                   found: Mask) -> None:  # fmt: skip
     """Write whether a finite constant is smaller than the first limit, and not 0, or larger than the second."""

@@ -28,10 +28,6 @@ UNEVEN = 0.01
 """Share of a step by which a point may lie beside its place: files have rounded coordinates."""
 
 
-MOST_SPARSE = 4
-"""Points of a grid, for each row of a table, up to which the first that lacks is named."""
-
-
 @dataclass(frozen=True, eq=False)
 class Field:
     """Fields that were read together.
@@ -171,7 +167,8 @@ def on_grid(axes: Mapping[str, Floats], columns: Mapping[str, Floats]) -> tuple[
     ends, shape = [own for own, _ in pairs], tuple(len(own) for own, _ in pairs)
     places = tuple(place for _, place in pairs)
     rows, size = len(places[0]), math.prod(shape)
-    counts = np.zeros(shape if size <= MOST_SPARSE * rows else (0,) * len(shape), np.int64)
+    # Points of a grid, for each row of a table, up to which the first that lacks is named.
+    counts = np.zeros(shape if size <= 4 * rows else (0,) * len(shape), np.int64)
     if counts.size:
         np.add.at(counts, places, 1)
     if (counts != 1).any() or counts.size != rows:

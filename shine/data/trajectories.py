@@ -15,12 +15,6 @@ from shine.lang.forms.names import listed, shown
 LEAST_READINGS = 5
 """Fewest readings a period that show the form of an oscillation."""
 
-ROUNDING = 1e-14
-"""Share of a state's largest value by which rounding alone may change it."""
-
-LONG_GAP = 10
-"""Times the median step from which a stretch without readings is a gap."""
-
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
@@ -98,7 +92,8 @@ class Trajectories:
             read = values[~np.isnan(values)]
             if len(read) < 3:
                 raise DataError(f"state {shown(name)} has {len(read)} readings; at least 3 are needed, better 20")
-            if not read.max() - read.min() > ROUNDING * np.abs(read).max():
+            # Share of a state's largest value by which rounding alone may change it.
+            if not read.max() - read.min() > 1e-14 * np.abs(read).max():
                 raise DataError(
                     f"state {shown(name)} is {read[0]:.6g} at all times; leave it out, or give it as a control"
                 )
@@ -116,7 +111,7 @@ def _check_sampling(run: Trajectory, column: int, name: str) -> None:
         return
     steps = times[1:] - times[:-1]
     step = float(np.sort(steps)[len(steps) // 2])
-    long = steps > LONG_GAP * step
+    long = steps > 10 * step  # times the median step from which a stretch without readings is a gap
     # A gap adds to the time, but its swings are not seen.
     period = _period(float(np.where(long, step, steps).sum()), values)
     of_run = f" of run {run.name}" if run.name else ""

@@ -20,10 +20,6 @@ from shine.lang.population import Population
 TOLERANCE = 1e-5
 """Share of a loss that rounding may add: errors from moments are derived only where it adds less."""
 
-ROUNDING = 1e-12
-"""What rounding may add to the error of a row that has functions, whose terms may cancel, for each unit of the target
-and of 1."""
-
 AT_ONCE = 1 << 20
 """Predictions held at a time."""
 
@@ -75,7 +71,9 @@ class Confirmation:
             total = stable_sum(rows.row_weights * errors)
             rounding = TOLERANCE * np.abs(total)
             if kind not in (SQUARED, ABSOLUTE):
-                rounding += ROUNDING * stable_sum(rows.row_weights * (1 + np.abs(rows.target)))
+                # What rounding may add to the error of a row that has functions, whose terms may cancel, for each unit
+                # of the target and of 1.
+                rounding += 1e-12 * stable_sum(rows.row_weights * (1 + np.abs(rows.target)))
             least = loss.of_sum(total - rounding, rows.weight, rows.target_square)
             agree: Mask = np.isfinite(total) & ~(least > scores.losses)
             return agree

@@ -186,9 +186,6 @@ class Target:
     tiny: float = float(np.finfo(np.float64).tiny)
 
 
-_NEARLY_PERFECT = 1e-4
-"""Share of unexplained variance below which the scaled error is measured again instead of derived."""
-
 _MOSTLY_ROUNDING = 1e-9
 """Share of the target's sum of squares below which the error of a simpler line is measured again. It is smaller than
 the share above: these errors only decide which individuals the archive keeps, and later fits measure them anew."""
@@ -210,7 +207,8 @@ def best_lines(products: Products, target: Target, from_moments: bool = True) ->
         all finite ones if not `from_moments`.
     """
     n, whole = len(products.scale), target.square + target.weight * target.mean * target.mean
-    limits = (_MOSTLY_ROUNDING * whole, _NEARLY_PERFECT * target.square) if from_moments else (np.inf, np.inf)
+    # Share of unexplained variance below which the scaled error is measured again instead of derived.
+    limits = (_MOSTLY_ROUNDING * whole, 1e-4 * target.square) if from_moments else (np.inf, np.inf)
     rounding = 64 * target.epsilon
     facts = np.array([target.weight, target.mean, target.square, rounding, whole, *limits, rounding * target.tiny])
     slopes, intercepts, errors = np.empty((3, 4, n))

@@ -23,9 +23,6 @@ from shine.frames.language.types import Code, Plan, Query
 KEPT = 256
 """Most queries whose code stays in memory."""
 
-MANY_STEPS = 1_000
-"""Steps from which a query is compiled without optimization, whose time is not linear."""
-
 _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
 
 
@@ -58,7 +55,8 @@ def _compiled(
         emit(module)
         return module
 
-    level = 0 if plan is not None and len(plan.steps) > MANY_STEPS else 2
+    # Steps from which a query is compiled without optimization, whose time is not linear.
+    level = 0 if plan is not None and len(plan.steps) > 1_000 else 2
     engine = Engine.kept([name], ("queries", name, meaning, source_digest("frames")), emitted, level)
     return engine.function(name, ctypes.c_int64, *kinds)
 

@@ -20,7 +20,7 @@ from shine.lang.forms.names import cut, listed, shown
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.presentation import check_powers, in_python
 from shine.lang.python.known import bare_names
-from shine.lang.python.source import as_function, definition_of, file_of
+from shine.lang.python.source import as_function, definition_of, in_file_of
 from shine.lang.sympy import Symbolic, is_symbolic, symbolic_tree
 
 MAX_SOURCE = 500_000
@@ -73,10 +73,8 @@ def parse(
     elif isinstance(source, ast.AST):
         node = source
     elif inspect.isfunction(source):
-        try:
+        with in_file_of(source, f"function {source.__name__!r}: "):
             node = bare_names(_OuterNumbers(source).visit(definition_of(source)))
-        except UnsupportedSyntaxError as error:
-            raise UnsupportedSyntaxError(f"function {source.__name__!r}: {error.message}") from None
     elif is_symbolic(source):
         source = _of_symbols(source, primitives)
     elif not isinstance(source, Tree):
@@ -92,12 +90,8 @@ def parse(
             raise UnsupportedSyntaxError("a parameter is listed twice")
     if isinstance(source, Tree):
         return _reordered(source, parameters)
-    try:
+    with in_file_of(source):
         return _verify(node, parameters, primitives)
-    except UnsupportedSyntaxError as error:
-        if not inspect.isfunction(source) or error.line is None:
-            raise
-        raise UnsupportedSyntaxError(error.message, error.line, error.column, file_of(source)) from None
 
 
 class _OuterNumbers(ast.NodeTransformer):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import GeneratorType
 from typing import Any, NoReturn, Protocol, TypeGuard
 
-from shine.base.errors import GraphImportError, UnsupportedSyntaxError
+from shine.base.errors import GraphImportError, UnsupportedSyntaxError, placed
 from shine.lang.forms.grammar import LARGEST_EXACT, check_name, check_number
 from shine.lang.forms.tree import CONDITIONAL, Primitive, Tree
 from shine.lang.forms.visitor import TreeVisitor
@@ -79,10 +79,8 @@ class SymbolReader(TreeVisitor):
 
     def number(self, number: int | float, node: Any) -> int:
         """The value of a number that float64 can hold."""
-        try:
+        with placed(f"SymPy's {type(node).__name__}", UnsupportedSyntaxError, kind=GraphImportError):
             return self.graph.constant(check_number(number))
-        except UnsupportedSyntaxError as error:
-            raise GraphImportError(f"SymPy's {type(node).__name__}: {error}") from None
 
     def symbol(self, node: Any) -> int:
         """The value of a symbol."""
@@ -109,9 +107,6 @@ class SymbolReader(TreeVisitor):
         is_number = isinstance(node, sys.modules["sympy"].Expr)
         return self.graph.apply("ne", value, self.graph.constant(0)) if is_number else value
 
-
-MAX_POWER = 8
-"""Largest whole exponent that is written as products."""
 
 FUNCTIONS: dict[str, str] = {
     "Abs": "abs", "sign": "sign", "floor": "floor", "ceiling": "ceil", "exp": "exp", "log": "log",
@@ -220,7 +215,7 @@ def _power_of(reader: SymbolReader, node: Any, exponent: Any) -> Steps:
     if node.base.is_Number and node.base.is_negative and exponent.is_Number and not exponent.is_Integer:
         raise GraphImportError(f"SymPy's {node} is not a real number; the language has only real numbers")
     base = yield node.base
-    if exponent.is_Integer and 1 <= exponent <= MAX_POWER:
+    if exponent.is_Integer and 1 <= exponent <= 8:  # largest whole exponent that is written as products
         return reader.power(base, int(exponent))
     if exponent.is_Rational and (exponent.p, exponent.q) == (1, 2):
         return reader.graph.apply("sqrt", base)

@@ -22,9 +22,6 @@ from shine.lang.forms.tape import application
 from shine.lang.forms.tree import CONDITIONAL, Primitive, Tree
 from shine.lang.interpret import EXACT, folded
 
-INLINE_DEPTH = 8
-"""Greatest depth of nested expressions that are written; Python's parser reads far deeper ones."""
-
 _REORDERED = basic_where(lambda facts: facts.family == "arithmetic" and facts.commutative)
 """Primitives whose operands are swapped if that gives a value that is known already."""
 
@@ -136,7 +133,8 @@ class ValueGraph:
                 expressions[value] = ast.Constant(self._leaves[value])
             else:
                 expressions[value] = application(self.names[value], [expressions[operand] for operand in operands])
-                if uses[value] > 1 or depths[value] > INLINE_DEPTH:
+                # Greatest depth of nested expressions that are written; Python's parser reads far deeper ones.
+                if uses[value] > 1 or depths[value] > 8:
                     number += 1
                     while f"v{number}" in taken:
                         number += 1

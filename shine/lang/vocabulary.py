@@ -11,7 +11,7 @@ from types import FunctionType
 
 import numpy as np
 
-from shine.base.errors import UnsupportedSyntaxError
+from shine.base.errors import UnsupportedSyntaxError, placed
 from shine.lang.forms.grammar import check_name
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import is_list, normalized, value_text
@@ -143,10 +143,8 @@ class _Reader:
     def _of_function(self, source: Callable[..., object]) -> str:
         self._functions.table.update(self.table)
         name = free_name(_own_name(source), KINDS)
-        try:
+        with placed(f"primitive {name!r} cannot be used", UnsupportedSyntaxError):
             made = self._functions.primitive(source, _arity(source), name)
-        except UnsupportedSyntaxError as error:
-            raise UnsupportedSyntaxError(f"primitive {name!r} cannot be used: {error}") from None
         self.table[made] = self._functions.table[made]
         return made
 

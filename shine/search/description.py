@@ -3,10 +3,6 @@
 The formula with the shortest description is the one that the data speak for (minimum description length, Rissanen 1978;
 Schwarz 1978 for the constants). The price of a node also corrects for how many formulas were tried: their number grows
 by a factor with each node, and the best of many fits well by chance.
-
-Oddity counts too. Among the laws of physics and among formulas in encyclopedias (Guimerà et al. 2020) functions hardly
-ever contain other functions, and sines are rarer than the rest. Where noise hides a difference, the plainer formula is
-the likelier law: `15.7 - 0.95*log(x)` beside `log(6.7e6/x + 4e4)`.
 """
 
 from __future__ import annotations
@@ -20,9 +16,6 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import exp, log
-from shine.compiler.tapes import count_oddities
-from shine.lang.forms.facts import names_where
-from shine.lang.population import Population
 
 NATS_A_NODE = 1.25
 """Price of a node. A node multiplies the number of different formulas by three to five. Prices from 1.25 to 2.5 choose
@@ -35,25 +28,6 @@ constants as rows, or with very many nodes, meet few rows exactly by chance."""
 BELIEVED = 1e-8
 """Share of the variance below which errors are those of the data, unless they are rounding: of their digits, their
 instrument, their preprocessing. Such errors are systematic."""
-
-SYSTEMATIC_ROWS = 4.0
-"""Independent observations in systematic errors. A constant that removes nine tenths of them does not pay."""
-
-NESTED = 1.0
-"""Nats for a function inside another function."""
-
-PERIODIC = 1.0
-"""Nats for a periodic function."""
-
-SUM_INSIDE = 0.5
-"""Nats for a sum or difference inside a function."""
-
-_ODD = {
-    1: names_where(lambda facts: facts.family == "function" and not facts.nests_freely),
-    2: names_where(lambda facts: facts.period is not None),
-    4: frozenset({"add", "sub"}),
-}
-"""Functions that count inside one of the first, anywhere, and inside one of the first (see `count_oddities`)."""
 
 LEAST_FALL = 1.0
 """Nats by which a description must be shorter to count: the data are then e times more probable."""
@@ -90,8 +64,6 @@ class DescriptionLength:
         Number of rows; their effective number if they have weights.
     of_errors : callable
         Losses, numbers of constants -> nats to write down the errors. The result must not depend on the processor.
-    nat : float
-        Relative change of the loss that one nat is worth; 0 if that depends on the loss.
     noise : float
         Loss that noise alone leaves, by rows that are repeated or near; inf if it is not known.
     believed : float
@@ -100,7 +72,6 @@ class DescriptionLength:
 
     rows: float
     of_errors: Callable[[Floats, Indices], Floats]
-    nat: float = 0.0
     noise: float = math.inf
     believed: float = 0.0
 
@@ -133,7 +104,7 @@ class DescriptionLength:
             return nats
 
         believed = worst * float(exp(log(np.array(BELIEVED)) * (0.5 / power)))
-        return cls(rows, of_errors, 1 / (power * rows), believed=believed)
+        return cls(rows, of_errors, believed=believed)
 
     @classmethod
     def of_likelihood(cls, rows: float, factor: float) -> Self:
@@ -173,7 +144,8 @@ class DescriptionLength:
             As for `lengths`.
         """
         with np.errstate(all="ignore"):
-            few = self.believed * exp(log(losses / self.believed) * min(SYSTEMATIC_ROWS / self.rows, 1.0))
+            # Independent observations in systematic errors. A constant that removes nine tenths of them does not pay.
+            few = self.believed * exp(log(losses / self.believed) * min(4.0 / self.rows, 1.0))
         return self.lengths(np.where(losses < self.believed, few, losses), sizes, constants)
 
     def gain(self, losses: Floats, sizes: Indices, constants: Indices) -> float:
@@ -201,20 +173,6 @@ class DescriptionLength:
         """Whether formulas that meet all rows exactly do not do so by chance."""
         spare: Mask = self.rows - constants >= SPARE_ROWS * sizes
         return spare
-
-
-def oddities(population: Population) -> Floats:
-    """Nats of each individual, shape (n_individuals,), float64."""
-    known = population.primitives
-    kinds = [sum(bit for bit, names in _ODD.items() if name in names) for name in known.function_codes]
-    by_code = np.zeros(len(known.arities), np.int64)
-    by_code[list(known.function_codes.values())] = kinds
-    found = np.empty((len(population), 3), np.int64)
-    tapes = population.codes, population.sizes, known.arities
-    count_oddities(len(population), population.width, *tapes, by_code, found)
-    nested, periodic, sums = found.T
-    total: Floats = NESTED * nested + PERIODIC * periodic + SUM_INSIDE * sums
-    return total
 
 
 @dataclass(frozen=True)

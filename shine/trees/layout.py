@@ -18,9 +18,6 @@ from shine.compiler.codegen.blocks import I64, POINTER, counted, element_pointer
 from shine.compiler.codegen.numbers import splat
 from shine.trees.form import CODES, Ensemble, Tree, check, levels
 
-MOST_BITS = 64
-"""Leaves of the largest tree that is a list of words: from here on, walking is faster."""
-
 WORDS_A_SET = CODES // 32 + 1
 """Words of 32 bits of a set of categories."""
 
@@ -146,7 +143,8 @@ def layout(ensemble: Ensemble) -> Layout:
     features = np.concatenate([used[~by_code], used[by_code]]).astype(np.int64)
     positions = np.zeros(ensemble.n_features + 1, np.int64)
     positions[features] = np.arange(len(features))
-    listed = [int(tree.leaves.sum()) <= MOST_BITS for tree in ensemble.trees]
+    # Leaves of the largest tree that is a list of words: from here on, walking is faster.
+    listed = [int(tree.leaves.sum()) <= 64 for tree in ensemble.trees]
     most = max((int(t.leaves.sum()) for t, is_list in zip(ensemble.trees, listed, strict=True) if is_list), default=0)
     shape = Shape(
         ensemble.rounding,

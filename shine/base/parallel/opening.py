@@ -24,9 +24,6 @@ from shine.base.stages import stage
 SECONDS_KEPT = 60
 """Seconds that idle processes wait for the next search: starting them takes seconds."""
 
-SECONDS_BETWEEN_LOOKS = 1.0
-"""Seconds between a worker's checks that its master still runs."""
-
 
 class Processes(loky.ProcessPoolExecutor):
     """loky's executor, which sees the death of every process."""
@@ -97,7 +94,7 @@ def _end_with(parent: int) -> None:
     Linux can send a signal instead, but when the thread ends that started this process.
     """
     while os.getppid() == parent:
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+        time.sleep(1.0)  # seconds between a worker's checks that its master still runs
     os._exit(1)
 
 

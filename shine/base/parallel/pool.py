@@ -24,9 +24,6 @@ OVERDUE = 10
 LEAST_WAIT = 60.0
 """Seconds beyond that, because workers may be slow to start."""
 
-SECONDS_BETWEEN_LOOKS = 1.0
-"""Seconds between checks of overdue tasks and of the deadline."""
-
 
 @dataclass(frozen=True)
 class Done:
@@ -176,7 +173,8 @@ class Round(Generic[Task, Value]):
             future = self._futures[number]
             error: BaseException | None = None
             try:
-                error = future.exception(max(0.0, min(SECONDS_BETWEEN_LOOKS, deadline - time.monotonic())))
+                # Seconds between checks of overdue tasks and of the deadline.
+                error = future.exception(max(0.0, min(1.0, deadline - time.monotonic())))
             except CancelledError as cancelled:
                 error = cancelled
             except TimeoutError:

@@ -17,9 +17,6 @@ from typing import Any, Self
 
 from shine.base.errors import placed
 
-MOST_KEPT = 2
-"""Values that a thread of a worker keeps: that of the search in progress, and that of the one before."""
-
 
 class Absent(Exception):
     """A worker has not got the value, and does not see the file of it."""
@@ -60,7 +57,8 @@ class Ticket:
             if self.content is None:
                 raise Absent from None
             kept[self.key] = joblib.load(io.BytesIO(self.content)), bool
-        while len(kept) > MOST_KEPT:
+        # Values that a thread of a worker keeps: that of the search in progress, and that of the one before.
+        while len(kept) > 2:
             kept.popitem(last=False)
         return kept[self.key]
 

@@ -34,9 +34,6 @@ NAME = ".secret"
 
 BYTES = 32
 
-_PATIENCE = 1.0
-"""Seconds to wait for another process that is making the secret."""
-
 
 def secret_of(folder: Path) -> bytes:
     """The secret in a private folder; made if there is none, or others may know it.
@@ -76,7 +73,7 @@ def _only_maker(folder: Path) -> Iterator[None]:
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        end = time.monotonic() + _PATIENCE
+        end = time.monotonic() + 1.0  # seconds to wait for another process that is making the secret
         with suppress(OSError):
             while True:
                 try:

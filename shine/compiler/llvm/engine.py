@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 import llvmlite.binding as llvm
 
-from shine.base.errors import CompilationError
+from shine.base.errors import CompilationError, placed
 from shine.compiler.llvm.cache import cached
 from shine.compiler.llvm.target import Optimizer, host_cpu, host_optimizer, parse, pipeline_level, target_machine
 
@@ -234,7 +234,5 @@ def object_code(
 
 
 def _emitted(emit: Callable[[llvm.ModuleRef], T], module: llvm.ModuleRef) -> T:
-    try:
+    with placed(f"LLVM cannot emit code for {module.triple}", RuntimeError, kind=CompilationError):
         return emit(module)
-    except RuntimeError as error:
-        raise CompilationError(f"LLVM cannot emit code for {module.triple}: {error}") from None

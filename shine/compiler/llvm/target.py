@@ -16,7 +16,7 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
-from shine.base.errors import CompilationError
+from shine.base.errors import CompilationError, placed
 
 
 @cache
@@ -80,7 +80,9 @@ def target_machine(
     _initialize()
     if triple is None and cpu is None:
         cpu, features = host_cpu()
-    try:
+    known = "use a triple such as x86_64-linux-gnu, aarch64-linux-gnu, armv7-linux-gnueabihf or wasm32"
+    told = lambda error: f"{str(error).strip()}; {known}"  # noqa: E731
+    with placed(f"LLVM has no target {triple!r}", RuntimeError, kind=CompilationError, told=told):
         target = llvm.Target.from_triple(triple or host_triple())
         return target.create_target_machine(
             cpu=cpu or "",
@@ -90,11 +92,6 @@ def target_machine(
             codemodel="jitdefault" if jit else "default",
             jit=jit,
         )
-    except RuntimeError as error:
-        raise CompilationError(
-            f"LLVM has no target {triple!r}: {str(error).strip()}; "
-            "use a triple such as x86_64-linux-gnu, aarch64-linux-gnu, armv7-linux-gnueabihf or wasm32"
-        ) from None
 
 
 _GUARD: Any = getattr(ffi.lib, "_lock", None)
@@ -175,11 +172,9 @@ def in_own_context(read: Callable[..., llvm.ModuleRef], content: str | bytes) ->
 
 def parse(ir: str) -> llvm.ModuleRef:
     """The module of a textual IR, verified."""
-    try:
+    with placed("LLVM rejects the module", RuntimeError, kind=CompilationError):
         module = in_own_context(llvm.parse_assembly, ir)
         module.verify()
-    except RuntimeError as error:
-        raise CompilationError(f"LLVM rejects the module: {error}") from None
     return module
 
 

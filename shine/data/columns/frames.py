@@ -17,9 +17,6 @@ from shine.lang.forms.names import listed, shortened, shown
 _NUMBERS = "biuf"
 """Kinds of NumPy's types that are numbers."""
 
-_LOOKED_AT = 100
-"""Values of a column that tell whether it holds text."""
-
 _REMEDIES = {
     "text": (
         "leave it out, or make 0/1 columns of it in a pipeline: make_pipeline(make_column_transformer("
@@ -179,7 +176,8 @@ def _held(column: Any) -> tuple[str, str] | None:
         return "complex numbers", ""
     found = recognized(RawColumn("", array, str), ".")
     if found.kind in ("date", "duration"):
-        as_text = any(isinstance(value, str) for value in array[:_LOOKED_AT])
+        # Values of a column that tell whether it holds text.
+        as_text = any(isinstance(value, str) for value in array[:100])
         return ({"date": "dates as text", "duration": "times as text"} if as_text else HOLDS)[found.kind], ""
     text = next((value for value in array if not _is_convertible(value)), None)
     if found.kind in ("number", "truth"):

@@ -25,9 +25,6 @@ Categories = Literal["error", "one-hot", "ordinal", "ignore"]
 MOST_CATEGORIES = 50
 """Most texts of a column that become columns of their own; a column with more mostly holds names or numbers of rows."""
 
-_NAMED = 40
-"""Most characters of a text that the name of its column has."""
-
 
 @dataclass(frozen=True)
 class Reading:
@@ -227,7 +224,8 @@ def learned(column: Column, name: str, categories: Categories, taken: Numbering)
     if categories == "ordinal":
         return PreparedColumn(heading, name, "ordinal", (name,), (heading,), texts)
     shown = texts[1:] if len(texts) == 2 else texts
-    names = tuple(taken.take(identifier(f"{name}_is_{text[:_NAMED]}")) for text in shown)
+    # Most characters of a text that the name of its column has.
+    names = tuple(taken.take(identifier(f"{name}_is_{text[:40]}")) for text in shown)
     headings = tuple(f"{heading} is {text}" for text in shown)
     return PreparedColumn(heading, name, "one-hot", names, headings, texts)
 

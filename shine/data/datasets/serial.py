@@ -94,7 +94,8 @@ class Serial:
 
         def length(correlation: float) -> float:
             whitened, factors = self.innovations(both, correlation)
-            regression = Regression.of(whitened, DEPENDENT)
+            # Columns whose part across the others is a smaller share do not count.
+            regression = Regression.of(whitened, 1e-10)
             sizes = np.diagonal(regression.triangle) * regression.scale * regression.kept
             with np.errstate(divide="ignore"):
                 logs = np.sum(log(sizes[:-1][regression.kept[:-1]])) + freedom * log(sizes[-1:])[0]
@@ -106,6 +107,3 @@ class Serial:
 
 LARGEST, TRIED = 3.0, 100
 """Largest correlation, 0.995, by the number whose hyperbolic tangent it is, and how many are tried."""
-
-DEPENDENT = 1e-10
-"""Columns whose part across the others is a smaller share do not count."""

@@ -27,12 +27,6 @@ _PLAIN_DELIMITERS = ",;\t|"
 _LARGE = 1 << 20
 """Bytes from which on pyarrow reads the numbers of a file, if it is there: faster, and with less memory."""
 
-_BEGINNING = 1000
-"""Lines of a large file that tell all about it but its numbers."""
-
-_LOOKED_AT = 200
-"""Lines that tell whether the first row holds units."""
-
 
 def open_delimited(path: Path, marks: Marks = NO_MARKS) -> Source:
     """Open a CSV or TSV file, compressed or not; a `DataError` if it is not text with a header row."""
@@ -68,7 +62,8 @@ class _Body:
             raise DataError(f"{path}: there is a header, but no row of data below it")
         self.units = 0
         """Line that holds units; 0 if none does."""
-        rows, width = self._rows(self.lines[:_LOOKED_AT]), len(self.headings)
+        # Lines that tell whether the first row holds units.
+        rows, width = self._rows(self.lines[:200]), len(self.headings)
         if rows and all(len(row) == width for _, row in rows) and has_units([row for _, row in rows], marks):
             self.units, self.named_units = rows[0]
             self.lines = ["\n"] * (self.units - self.first) + self.lines[self.units - self.first :]
@@ -154,7 +149,7 @@ def _large(path: Path, data: bytes, marks: Marks) -> _Large | None:
     if len(data) < _LARGE or b"\0" in data[:1000]:
         return None
     end = 0
-    for _ in range(_BEGINNING):
+    for _ in range(1000):  # lines of a large file that tell all about it but its numbers
         end = data.find(b"\n", end) + 1
         if end in (0, len(data)):
             return None

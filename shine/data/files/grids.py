@@ -16,12 +16,6 @@ from shine.lang.forms.names import listed
 MAX_REPORTED = 10
 """Most bad cells that an error lists."""
 
-_SEEN = 50
-"""Rows below a possible row of units that are looked at."""
-
-_LONGEST_UNIT = 24
-"""Most characters of a unit."""
-
 
 @dataclass(frozen=True, eq=False)
 class Grid:
@@ -103,7 +97,7 @@ def fitted(cells: Sequence[str], width: int) -> list[str]:
 
 def has_units(rows: Sequence[Sequence[str]], marks: Marks) -> bool:
     """Whether the first row holds units: it has text in each column whose other cells are numbers."""
-    below = rows[1 : 1 + _SEEN]
+    below = rows[1 : 1 + 50]  # rows below a possible row of units that are looked at
     columns = [index for index in range(len(rows[0])) if below and all(_is_number(row[index]) for row in below)]
     texts = [rows[0][index] for index in columns]
     return any(_is_text(text, marks) for text in texts) and not any(map(_is_number, texts))
@@ -119,4 +113,4 @@ def _is_number(cell: str) -> bool:
 
 
 def _is_text(cell: str, marks: Marks) -> bool:
-    return not marks.are(cell) and len(cell) <= _LONGEST_UNIT
+    return not marks.are(cell) and len(cell) <= 24  # most characters of a unit

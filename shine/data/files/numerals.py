@@ -34,9 +34,6 @@ _PLAIN: dict[Decimal, re.Pattern[str]] = {
     ",": re.compile(r"[-+]?(?:[0-9]+(?:,[0-9]*)?|,[0-9]+)(?:[eE][-+]?[0-9]+)?"),
 }
 
-_ENOUGH = 1000
-"""Cells that tell the decimal sign of a file; others that contradict them are no numbers."""
-
 _AFFIX = re.compile(
     r"(?P<sign>[-+−]?)\s*(?P<before>[$¢£¤¥฿₠-₿]?)\s*(?P<number>[-+−.,0-9].*?)\s*(?P<after>[%‰$¢£¤¥฿₠-₿]?)"
 )
@@ -155,7 +152,8 @@ def writing_of(cells: Iterable[str], separator: str, wanted: Decimal | None, lea
             sign: Decimal = "." if point else ","
             votes[sign] += 1
             examples[sign] = examples[sign] or text
-            if votes[sign] == _ENOUGH:
+            # Cells that tell the decimal sign of a file; others that contradict them are no numbers.
+            if votes[sign] == 1000:
                 break
         elif point and "," in text:
             unclear = unclear or text

@@ -172,9 +172,6 @@ def _text_problems(scan: Scan) -> Iterator[str]:
 MOST_TEXTS = 10_000
 """Most different texts of a column: those of more are names, and no formula has a use for their numbers."""
 
-TOLD_CELLS = 1000
-"""Cells, in proportion to how often each text occurs, that tell whether texts are numbers or dates."""
-
 
 class Facts:
     """Facts of a column, of the rows that were seen so far.
@@ -296,7 +293,8 @@ class Facts:
     def text_problem(self) -> str | None:
         """Message about texts that are numbers or dates, as which they would be read in memory."""
         total = max(sum(self.counts.values()), 1)
-        cells = [text for text, count in self.counts.items() for _ in range(max(1, TOLD_CELLS * count // total))]
+        # Cells, in proportion to how often each text occurs, that tell whether texts are numbers or dates.
+        cells = [text for text, count in self.counts.items() for _ in range(max(1, 1000 * count // total))]
         found = recognized(RawColumn(self.heading, np.array(cells, object), self._stream.place), ".")
         if not cells or found.kind == "text":
             return None

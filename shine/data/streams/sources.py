@@ -16,14 +16,8 @@ from shine.data.streams.conditions import condition
 from shine.data.streams.streams import Stream, Texts, Values, block_rows
 from shine.lang.forms.names import cut, listed, shown, value_text
 
-BATCHES_AHEAD = 4
-"""Batches that Arrow reads ahead: enough for its threads, and little memory."""
-
 STREAMED = {".parquet": "parquet", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc"}
 """Arrow's name of the format, by the ending of the file's name."""
-
-LISTED = 3
-"""Columns that a message about differing files names."""
 
 
 def is_streamable(source: object) -> bool:
@@ -135,9 +129,10 @@ def _check_alike(path: Path, found: Any) -> None:
         elif own != first[1]:
             before = first[1]
             differing = [name for name in {**before, **own} if before.get(name) != own.get(name)]
+            # Columns that a message about differing files names.
             told = [
                 f"{shown(name)} is {before.get(name, 'missing')} and {own.get(name, 'missing')}"
-                for name in differing[:LISTED]
+                for name in differing[:3]
             ]
             raise DataError(
                 f"{path}: its files differ in their columns: in {Path(first[0]).name} and {Path(fragment.path).name}, "
@@ -155,7 +150,8 @@ def _of_arrow(found: Any, name: str = "the data set", where: Any = None) -> Stre
         where = condition(where, found.schema)
     elif where is not None and not isinstance(where, compute.Expression):
         raise DataError(f"where is a text such as 'year >= 2020', or an expression of Arrow, not {value_text(where)}")
-    options: dict[str, Any] = {"batch_readahead": BATCHES_AHEAD, "fragment_readahead": 1}
+    # Batches that Arrow reads ahead: enough for its threads, and little memory.
+    options: dict[str, Any] = {"batch_readahead": 4, "fragment_readahead": 1}
     if isinstance(getattr(found, "format", None), dataset.ParquetFileFormat):
         # What Arrow buffers before it reads it, it keeps until the end of the file.
         options["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(

@@ -51,9 +51,6 @@ SAMPLE_ROWS = 1 << 20
 SAMPLE_NUMBERS = 1 << 25
 """Most numbers of these rows: 256 MiB."""
 
-FEWEST_ROWS = 100_000
-"""Rows in memory, however many columns there are."""
-
 
 def streamed(stream: Stream, roles: Mapping[str, int], features: Sequence[int], reading: Reading) -> Loaded:
     """A sample of a stream's rows as a data set that knows the whole.
@@ -74,7 +71,7 @@ def streamed(stream: Stream, roles: Mapping[str, int], features: Sequence[int], 
         With a line for each column that cannot be used.
     """
     columns = len(roles) + len(features)
-    most = min(SAMPLE_ROWS, max(SAMPLE_NUMBERS // columns, FEWEST_ROWS))
+    most = min(SAMPLE_ROWS, max(SAMPLE_NUMBERS // columns, 100_000))  # rows in memory, however many columns there are
     with stage(f"reading {stream.rows} rows of {stream.name} once, for what they hold"):
         scan = Scan(stream, roles, features, reading, _spread(stream.rows, most))
     check(scan)

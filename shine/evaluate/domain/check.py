@@ -82,26 +82,11 @@ FAR = 100.0
 """Largest excursion of a formula between two rows, beyond its values at both rows. The unit is the range of its values
 on the known rows, or the range of the target if that is larger."""
 
-TOO_FAR = 1e3
-"""The same for the ends of the neighbourhood, where formulas may rightly grow fast."""
-
-STEADY = 2.0
-"""The same for formulas that are steady between the rows."""
-
 _HALVINGS = 26
 """Halvings of segments: poles are found down to about 2**-_HALVINGS of their length."""
 
-_MOST_PIECES = 2048
-"""Most pieces of segments that are checked further."""
-
 _ORDERED_ROWS = 10_000
 """Most rows that are sorted: of more rows, any order shows nearly the same."""
-
-SPARSE = 12
-"""Most values of a column that leave wide gaps."""
-
-_CUT = 0.4877
-"""Share of a piece before the cut. The middle of symmetric data may lie exactly on a removable singularity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +142,8 @@ class Domain:
         """Features of a formula with few values, and how many: no row tests what it does between them."""
         columns = {name: self._column(name) for name in tree.used_parameters}
         found = {name: column.distinct for name, column in columns.items() if column.few and column.has_gaps}
-        return {name: count for name, count in found.items() if count <= SPARSE}
+        # Most values of a column that leave wide gaps.
+        return {name: count for name, count in found.items() if count <= 12}
 
     def _is_plausible(self, tree: Tree, reach: Reach, steady: bool) -> bool:
         key = (tree, reach, steady)
@@ -218,9 +204,10 @@ class _Course:
         # Where columns have few values, the segments do not start at the known rows themselves.
         centre, spread = float(np.median(own)), max(float(np.ptp(own)), self.target_range)
         distances = np.abs(ends - centre)
-        if (distances > TOO_FAR * spread).any():
+        # At the ends of the neighbourhood, formulas may rightly grow fast.
+        if (distances > 1e3 * spread).any():
             return False
-        far = STEADY if self.steady else FAR
+        far = 2.0 if self.steady else FAR  # less far for formulas that are steady between the rows
         box = _bounds_within(self.tree, every[:, count:].min(axis=1), every[:, count:].max(axis=1))
         if not _in_doubt(box, centre - far * spread, centre + far * spread).any():
             return True
@@ -237,9 +224,10 @@ class _Course:
             doubtful = np.flatnonzero(np.broadcast_to(_in_doubt(box, low[segments], high[segments]), segments.shape))
             if not len(doubtful):
                 return True
-            doubtful = doubtful[:: len(doubtful) // _MOST_PIECES + 1]
+            doubtful = doubtful[:: len(doubtful) // 2048 + 1]  # most pieces of segments that are checked further
             segments, first, last = segments[doubtful], first[doubtful], last[doubtful]
-            cuts = first + _CUT * (last - first)
+            # Share of a piece before the cut. The middle of symmetric data may lie exactly on a removable singularity.
+            cuts = first + 0.4877 * (last - first)
             values = _values(self.tree, self.segments.at(segments, cuts))
             if not (np.abs(values - centre) <= reaches[segments]).all():
                 return False

@@ -39,36 +39,8 @@ _HEAVY_TAIL, _FURTHEST = 10.0, 100.0
 """The distance beyond which values are not normal: fresh values may then lie further out by a factor equal to that
 distance. Then the largest such factor."""
 
-_SPARSE = 10
-"""Least number of values different from the median that tell the sign of fresh values."""
-
 _END = 4, 0.1
 """A column ends at its extreme value if at least this number and this share of its rows have that value."""
-
-_REPEATS = 5
-"""A column has few values if each occurs in at least this many rows on average."""
-
-FEWEST_LEVELS = 3
-"""Columns of fewer values have nothing between them."""
-
-_LEVELS = 4
-"""Fewest positive values that show whether somebody chose them by ratio, such as ages of 3, 7, 14, 28 and 90 days."""
-
-_VISIBLE = 3.0
-"""Smallest correlation that counts, in standard errors."""
-
-_MOST_VALUES = 5000
-"""Largest number of values of a column that are examined."""
-
-_LEAST_STEP = 1e-9
-"""Smallest step as a share of the largest value; smaller differences are rounding errors."""
-
-_WHOLE = 2.0**53
-"""Least size at which every float64 is a whole number."""
-
-_MOST_STEPS = 50
-"""With more steps than this between its ends, a column is a rounded quantity, such as lengths to the millimetre: its
-fresh values may be rounded elsewhere, or not at all."""
 
 NEARER = 0.25
 """Share of the smallest value of a positive column that fresh values may have. At an eighth and less, x**-4 would be a
@@ -76,15 +48,6 @@ thousand times the known range away, and count as a pole."""
 
 Reach = Literal["between", "beyond", "recombined", "within"]
 """Kinds of neighbourhoods: see `neighbourhood`."""
-
-_MOST_ORDERED = 64
-"""Largest number of columns whose order is examined, as every pair is."""
-
-_CHANCE = 1e-3
-"""Largest probability that a pair of columns has the same order in all rows by chance."""
-
-_SEEN = 3.0
-"""Expected number of rows of a value that are missing by chance in 5 % of all data sets."""
 
 _SEED = 0
 _LARGEST = float(np.finfo(np.float64).max)
@@ -152,7 +115,8 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, reach: R
     steps = np.array([column.coarse_step if reach != "within" else 0.0 for column in columns])
     partners = known[:, rng.permutation(known.shape[1])]
     mixed = known.copy()
-    visible = _VISIBLE / math.sqrt(min(len(columns[0].values), known.shape[1]))
+    # Smallest correlation that counts, in standard errors.
+    visible = 3.0 / math.sqrt(min(len(columns[0].values), known.shape[1]))
     for group in linked(known, visible):
         mixed[group] = known[group][:, rng.integers(0, known.shape[1], known.shape[1])]
     pulled = np.array([column.pulled(values) for column, values in zip(columns, known, strict=True)])
@@ -163,7 +127,8 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, reach: R
         "recombined": [partners, mixed, pulled],
     }[reach]
     ends, starts = np.concatenate(places, axis=1), np.tile(known, len(places))
-    for small, large in ordered(columns, known, _CHANCE if reach == "recombined" else 1.0):
+    # Largest probability that a pair of columns has the same order in all rows by chance.
+    for small, large in ordered(columns, known, 1e-3 if reach == "recombined" else 1.0):
         gaps = columns[large].values - columns[small].values
         # A line between two rows with the order has it everywhere. Rows without it are no rows of this kind.
         ends = np.where(ends[large] - ends[small] >= NEARER * gaps.min(), ends, starts)
@@ -197,7 +162,7 @@ def linked(known: Floats, visible: float) -> list[list[int]]:
 
 def ordered(columns: Sequence[Column], known: Floats, chance: float) -> list[tuple[int, int]]:
     """Pairs of columns, the first smaller in every row, though its values alone do not make it so."""
-    if len(columns) > _MOST_ORDERED:
+    if len(columns) > 64:  # largest number of columns whose order is examined, as every pair is
         return []
     pairs = []
     for small, large in permutations(range(len(columns)), 2):
@@ -214,10 +179,12 @@ def ordered(columns: Sequence[Column], known: Floats, chance: float) -> list[tup
 def _step(sample: Floats) -> float:
     """The step of sorted values: 1 for whole numbers, otherwise their smallest distance or size; 0 if there is none."""
     largest = max(abs(float(sample[0])), abs(float(sample[-1])))
-    if largest < _WHOLE and (sample == np.floor(sample)).all():
+    # Least size at which every float64 is a whole number.
+    if largest < 2.0**53 and (sample == np.floor(sample)).all():
         return 1.0
     sizes = np.concatenate([np.diff(sample), np.abs(sample)])
-    step = float(sizes.min(where=sizes > _LEAST_STEP * largest, initial=np.inf))
+    # Smallest step as a share of the largest value; smaller differences are rounding errors.
+    step = float(sizes.min(where=sizes > 1e-9 * largest, initial=np.inf))
     if not math.isfinite(step):
         return 0.0
     multiples = sample / step
@@ -227,7 +194,8 @@ def _step(sample: Floats) -> float:
 def _next_below(levels: Floats, step: float) -> float:
     """The value that may precede ascending values which are chosen by ratio; otherwise the smallest one."""
     low = float(levels[0])
-    if len(levels) < _LEVELS or low <= max(step, 0.0):
+    # Fewest positive values that show whether somebody chose them by ratio, such as ages of 3, 7, 14, 28 and 90 days.
+    if len(levels) < 4 or low <= max(step, 0.0):
         return low
     ratios = log(levels[1:] / levels[:-1])
     if not _unevenness(ratios) < _unevenness(np.diff(levels)):
@@ -258,7 +226,8 @@ def _may_be_none(sizes: Floats, step: float) -> bool:
     least = float(sizes.min())
     own, following = (float(np.count_nonzero(np.abs(sizes - size) < step / 2)) for size in (least, least + step))
     k = least / step
-    return own * own * k < _SEEN * (k + 1) * following
+    # Expected number of rows of a value that are missing by chance in 5 % of all data sets.
+    return own * own * k < 3.0 * (k + 1) * following
 
 
 @dataclass(frozen=True)
@@ -336,17 +305,19 @@ class Column:
         """The column of some values."""
         ends = int(values.argmin()), int(values.argmax())
         low, high = float(values[ends[0]]), float(values[ends[1]])
-        sample = np.sort(values[:: len(values) // _MOST_VALUES + 1])
+        sample = np.sort(values[:: len(values) // 5000 + 1])  # largest number of values of a column that are examined
         first, median, third = (float(sample[int(share * (len(sample) - 1) + 0.5)]) for share in (0.25, 0.5, 0.75))
         one_sign = low > 0 or high < 0
         distinct = 1 + int(np.count_nonzero(sample[1:] != sample[:-1]))
-        few, step = distinct * _REPEATS <= len(sample), _step(sample)
+        # A column has few values if each occurs in at least this many rows on average.
+        few, step = distinct * 5 <= len(sample), _step(sample)
         with np.errstate(all="ignore"):
             down = Tail.of(sample, low, median, first, third, one_sign)
             up = Tail.of(sample, high, median, third, first, one_sign)
             below = _next_below(np.unique(sample), step) if few else low
         others = int(np.count_nonzero(sample != median))
-        sparse = 0 < others < min(_SPARSE, len(sample) / 2) and not (few and step)
+        # Least number of values different from the median that tell the sign of fresh values.
+        sparse = 0 < others < min(10, len(sample) / 2) and not (few and step)
         multiples = step == 1 or 0 < min(abs(low), abs(high)) <= step
         counts = multiples and distinct < len(sample) and _may_be_none(np.abs(sample), step)
         return cls(values, ends, median, down, up, step, few, sparse, counts, below)
@@ -359,7 +330,7 @@ class Column:
     @property
     def has_gaps(self) -> bool:
         """Whether values are possible between those of the column: not between adjacent whole numbers, nor of two."""
-        if self.distinct < FEWEST_LEVELS or self.step == 1:
+        if self.distinct < 3 or self.step == 1:  # columns of fewer values have nothing between them
             return False
         dense = self.step > 0 and self.distinct > (self.high - self.low) / self.step / 2
         return not (dense and self.coarse_step)
@@ -377,7 +348,9 @@ class Column:
     @property
     def coarse_step(self) -> float:
         """The step; 0 if it is a mere rounding of a quantity that may have any value."""
-        return self.step if self.high / 2 - self.low / 2 <= _MOST_STEPS * (self.step / 2) else 0.0
+        # With more steps than this between its ends, a column is a rounded quantity, such as lengths to the millimetre:
+        # its fresh values may be rounded elsewhere, or not at all.
+        return self.step if self.high / 2 - self.low / 2 <= 50 * (self.step / 2) else 0.0
 
     def pulled(self, values: Floats) -> Floats:
         """Known values, moved as far from the median as fresh values may lie."""

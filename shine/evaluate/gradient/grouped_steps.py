@@ -22,9 +22,6 @@ from shine.compiler.codegen.blocks import (
 from shine.evaluate.gradient.job import GROUPED_JOB
 from shine.evaluate.machine.job import Job, job_entry, job_fields
 
-DEPENDENT = 1e-14
-"""An unknown whose pivot is at most this share of its diagonal depends on those before it: it does not move."""
-
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
 
 
@@ -151,7 +148,8 @@ class _Equations(Emitter):
             undamped = self.at(matrix, own)
             whole = diagonal(k.index)
             pivot = build.fadd(undamped, build.fmul(self.damping, whole))
-            usable = build.fcmp_ordered(">", pivot, build.fmul(double(DEPENDENT), whole))
+            # An unknown whose pivot is at most this share of its diagonal depends on those before it: it does not move.
+            usable = build.fcmp_ordered(">", pivot, build.fmul(double(1e-14), whole))
             # A row of zeros is that of an unknown that stays.
             usable = build.and_(usable, build.fcmp_ordered(">", undamped, double(0.0)))
             pivot = build.select(usable, pivot, double(float("inf")))

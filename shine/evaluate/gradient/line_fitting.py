@@ -46,14 +46,8 @@ FACTS = ("weight", "target", "middle", "bend", "constant", "least_gain", "promis
 and its sum of errors above the least; how much lower a start must be to be improved; the multiple of the error of the
 fitted line up to which simpler lines are worth fitting; the share of the error that a step must promise to remove."""
 
-_SHORTER = 0.5
-"""Largest factor of the next step after one that did not lower the error."""
-
 _SHORTEST, _LONGEST = 0.5, 8.0
 """Lengths of a step after one that lowered the error, as multiples of Newton's."""
-
-_ROUNDING = 1e-9
-"""Largest difference of equal errors of lines, as a share of the constant's error."""
 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
@@ -204,7 +198,8 @@ class _LineFit:
         times = build.fmul(error, self.facts["promising"])
         share = build.fadd(error, build.fdiv(build.fsub(constant, error), self.facts["promising"]))
         most = build.select(build.fcmp_ordered(">=", error, _number(0.0)), times, share)
-        most = build.fadd(most, build.fmul(build.call(_size(build), [constant]), _number(_ROUNDING)))
+        # Largest difference of equal errors of lines, as a share of the constant's error.
+        most = build.fadd(most, build.fmul(build.call(_size(build), [constant]), _number(1e-9)))
         most = build.select(build.fcmp_ordered("<", most, constant), most, constant)
         start = self._nearest(form, slope, intercept)
         turned = build.fsub(start[0], slope)
@@ -283,7 +278,8 @@ class _LineFit:
         # An error that falls ever more steeply has no right length.
         right = build.select(build.fcmp_ordered(">", right, _number(0.0)), right, _number(_LONGEST))
         right = _between(build, right, _number(_SHORTEST), _number(_LONGEST))
-        shorter = _between(build, right, build.fmul(length, _number(0.1)), build.fmul(length, _number(_SHORTER)))
+        # Largest factor of the next step after one that did not lower the error.
+        shorter = _between(build, right, build.fmul(length, _number(0.1)), build.fmul(length, _number(0.5)))
         return build.select(better, right, shorter)
 
     def _step(self, form: str) -> tuple[ir.Value, ir.Value, ir.Value]:

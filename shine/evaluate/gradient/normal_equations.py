@@ -49,9 +49,6 @@ from shine.lang.forms.primitives import CONSTANT
 FIXED_COLUMNS = 3
 """The first columns of the normal equations, before those of the constants: the residual, 1, and the prediction."""
 
-PREDICTION = 2
-"""Column of the prediction."""
-
 SHORTEST_TILE = ROW_GROUP * 8
 """Bytes of the shortest tile."""
 
@@ -215,7 +212,7 @@ class Assembled:
         loss_columns, scales, normal, table = (
             build.inttoptr(job[name], POINTER) for name in ("loss_columns", "scales", "normal", "residuals")
         )
-        prediction, mask = tile_operand(build, normal, OPERAND_BYTES * PREDICTION, tile.offset)
+        prediction, mask = tile_operand(build, normal, OPERAND_BYTES * 2, tile.offset)  # column of the prediction
         residuals = load(build, table, build.zext(tile.weighted, I64), POINTER, RESIDUALS, 8)
         given = (target, weights, tile.padded, line, loss_columns, tile.first, scales)
         written = (self._kept(self.residual, tile), self._kept(self.weights, tile))

@@ -63,9 +63,6 @@ SCALES = ("shortest", "typical")
 """Lengths by which a fit judges steps of the prediction: errors that vanish at a kink count as if they were at least
 the shortest one away from it; the typical one is the target's deviation."""
 
-_SHORTEST = 1e-6
-"""Errors with a kink are fitted as if they were at least this share of the target's deviation away from it."""
-
 
 def residuals_name(weighted: bool) -> str:
     """Name of a function of working residuals."""
@@ -252,4 +249,5 @@ def _residuals_code(function: Functions, least: float | None) -> ResidualsCode:
 def scales_of(dataset: Dataset | AllRows) -> Floats:
     """The `SCALES` of fits to a data set."""
     deviation = np.sqrt(dataset.target_square / dataset.weight)
-    return np.maximum([_SHORTEST * deviation, deviation], np.finfo(np.float64).tiny)
+    # Errors with a kink are fitted as if they were at least this share of the target's deviation away from it.
+    return np.maximum([1e-6 * deviation, deviation], np.finfo(np.float64).tiny)

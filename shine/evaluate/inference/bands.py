@@ -23,15 +23,9 @@ SHARES = (0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.16, 0.25, 0.5)
 SHARES = (*SHARES, *(1 - share for share in reversed(SHARES[:-1])))
 """Shares of the residuals below the quantiles that are kept."""
 
-LEAST_COUNT = 1.0
-"""Counts below this have its variance, as in the weights of counts."""
-
 OVERDISPERSED, UNKNOWN = "overdispersed ", "unknown"
 """Noise of counts with the variance mean + alpha*mean**2, before alpha; and noise that the rows do not tell, as their
 readings are not in the units of the formula."""
-
-BEYOND = 1e-6
-"""Share of a gradient along a direction that the rows do not determine from which a prediction is not determined."""
 
 WITH_QUANTILES = ("squared", "poisson")
 """Errors whose noise has a distribution that is known; of others, the quantiles of the residuals are kept."""
@@ -53,7 +47,7 @@ def growth(noise: str, predictions: Floats) -> Floats:
     if noise in ("relative", "log"):
         return np.abs(predictions)
     if noise == "counts":
-        return np.sqrt(np.maximum(predictions, LEAST_COUNT))
+        return np.sqrt(np.maximum(predictions, 1.0))  # counts below this have its variance, as in the weights of counts
     return np.ones_like(predictions)
 
 
@@ -140,7 +134,9 @@ class Bands:
             errors = np.sqrt(np.maximum(variances, 0.0))
             for direction in self.known.directions:
                 most = np.abs(direction) @ np.abs(partials)
-                errors = np.where(np.abs(direction @ partials) > BEYOND * most, np.inf, errors)
+                # Share of a gradient along a direction that the rows do not determine from which a prediction is not
+                # determined.
+                errors = np.where(np.abs(direction @ partials) > 1e-6 * most, np.inf, errors)
         return values, np.where(np.isfinite(values), errors, np.nan)
 
     def deviations(self, columns: Sequence[Floats]) -> tuple[Floats, Floats]:

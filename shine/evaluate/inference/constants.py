@@ -37,13 +37,7 @@ LARGEST_SIMPLE, LARGEST_TERM = 10, 4
 LETTERS = ("c", "k", "theta", "constant")
 """Prefixes of constants' names; the first that no name of the formula begins with, followed by digits."""
 
-DEEPEST = 100
-"""Factors of a product that are looked at for numbers."""
-
 _ROUNDING = 1e-15
-
-_SAME = 1e-9
-"""Relative difference of a number from the one that a user means by it."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,8 @@ class Held:
 
     def holds(self, number: float, place: int) -> bool:
         """Whether the number at a place is structure."""
-        known = any(math.isclose(abs(number), each, rel_tol=_SAME) for each in self.exact)
+        # Relative difference of a number from the one that a user means by it.
+        known = any(math.isclose(abs(number), each, rel_tol=1e-9) for each in self.exact)
         return known or place in self.places or not math.isfinite(number)
 
 
@@ -213,7 +208,7 @@ def _term(before: ast.expr, node: ast.expr) -> ast.expr:
     """A term with its coefficient; a sum stays, because its terms have theirs."""
     if _is_sum(before):
         return node
-    coefficient, rest = _split_coefficient(node, DEEPEST)
+    coefficient, rest = _split_coefficient(node, 100)  # factors of a product that are looked at for numbers
     if rest is node:
         return _multiplied(Implied(1.0), node)
     return ast.Constant(coefficient) if rest is None else _multiplied(ast.Constant(coefficient), rest)

@@ -92,9 +92,6 @@ little where they are not needed, so weak evidence is enough (Long and Ervin 200
 SAME = 1e-12
 """Share of the largest eigenvalue of the normal equations below which columns are combinations of others."""
 
-FEWEST_ROWS = 20
-"""Rows below which nothing is said."""
-
 
 def is_uneven(likelihood: Likelihood, constants: Floats, total: float) -> bool:
     """Whether squared errors grow or fall clearly with the size of the predictions, or with a constant's influence.
@@ -102,7 +99,7 @@ def is_uneven(likelihood: Likelihood, constants: Floats, total: float) -> bool:
     Koenker's (1981) form of the test of Breusch and Pagan (1979), on the predictions, their squares and the squared
     derivatives by the constants.
     """
-    if likelihood.count < max(FEWEST_ROWS, 4 * len(constants)) or not total > 0:
+    if likelihood.count < max(20, 4 * len(constants)) or not total > 0:  # rows below which nothing is said
         return False
     parts = [
         (block.weights * (block.arguments[1] - block.predictions) ** 2, block.predictions, block.partials)

@@ -23,9 +23,6 @@ from shine.evaluate.losses.form import RowLoss
 STEP = 1e-3
 """Steps of differences, in what a constant may change until the errors have grown by their mean."""
 
-LEAST_STEP = 1e-6
-"""Least step as a share of the constant: smaller ones lose digits."""
-
 STRAIGHT = 1e-6
 """Largest relative difference of the curvature from a line in the target that rounding explains."""
 
@@ -36,15 +33,6 @@ second derivative from which no kinks are looked for."""
 NEAR, JUMP = 1e-6, 10.0
 """Distance from the target, as a share of it, over which the slope of an error jumps if it changes by so many times
 more than the second derivatives there say."""
-
-MOST_LEVERAGE = 0.99
-"""Leverages above this count as this: a row that determines a constant alone says nothing about its noise."""
-
-NORMAL_FOURTH = 3.0
-"""Mean fourth power of normal numbers of variance 1."""
-
-MAD_OF_NORMAL = 0.6744897501960817
-"""Median absolute value of normal numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +128,14 @@ class Curvature:
                 if likelihood.error.follows_from_moments:
                     # The second derivative of a square is 2.
                     leverage = 2 * block.precisions * np.einsum("ir,ir->r", block.partials, moved)
-                    first = first / (1 - np.minimum(leverage, MOST_LEVERAGE))
+                    # Leverages above this count as this: a row that determines a constant alone says nothing about its
+                    # noise.
+                    first = first / (1 - np.minimum(leverage, 0.99))
                 found += gram(block.partials, block.counts * first**2)
                 parts = (moved * first) ** 2
                 sums += parts @ block.counts
                 squared += parts**2 @ block.counts
-            freedoms = NORMAL_FOURTH * sums**2 / squared
+            freedoms = 3.0 * sums**2 / squared  # mean fourth power of normal numbers of variance 1
         return inverse @ found @ inverse, np.where(np.isfinite(freedoms), freedoms, np.inf)
 
 
@@ -158,7 +148,8 @@ def _differences(likelihood: Likelihood, constants: Floats, local: Local) -> Flo
         reach = np.sqrt(mean / np.diagonal(local.curvature))
     for index in range(count):
         size = STEP * reach[index] if np.isfinite(reach[index]) else 0.0
-        size = max(size, LEAST_STEP * abs(constants[index]), np.finfo(np.float64).tiny)
+        # Least step as a share of the constant: smaller ones lose digits.
+        size = max(size, 1e-6 * abs(constants[index]), np.finfo(np.float64).tiny)
         above, below = constants.copy(), constants.copy()
         above[index] += size
         below[index] -= size
@@ -196,7 +187,7 @@ def _window(likelihood: Likelihood, constants: Floats) -> float:
         )  # fmt: skip
     normal, rows = NormalDist(), likelihood.rows.effective_rows
     share = min((normal.inv_cdf(0.975) ** 2 * 1.5 * normal.pdf(0.0) ** 2 / rows) ** (1 / 3), 0.4)
-    spread = float(np.median(residuals)) / MAD_OF_NORMAL
+    spread = float(np.median(residuals)) / 0.6744897501960817  # median absolute value of normal numbers
     return spread * normal.inv_cdf(0.5 + share)
 
 

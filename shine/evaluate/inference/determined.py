@@ -28,19 +28,12 @@ half of float64's digits, in squares, and some margin."""
 TAKES_PART = 1e-3
 """Least share of a constant in such a direction that makes it undetermined."""
 
-LEAST_CURVATURE = 0.01
-"""Share of its exact part below which the least curvature of the sum of errors counts as that part: the constants are
-then not at a minimum, or hardly."""
-
 FAR, LEVEL = 2.0, 0.01
 """Standard errors along a direction at which the log-likelihood must have fallen, on either side, by this share of what
 the information says. Otherwise it levels off."""
 
 RISE = 0.05
 """Largest drop in log-likelihood, in nats, that still counts."""
-
-HALVINGS = 60
-"""Most times that predictions are halved to get there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +118,9 @@ def _inverse(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:
     lost = ~(sizes > NOT_DETERMINED * max(float(sizes[-1]), 0.0))
     kept, others = vectors[:, ~lost], vectors[:, lost].T
     inner = kept.T @ (hessian / scale / scale[:, None]) @ kept
-    if not len(inner) or np.linalg.eigvalsh(inner)[0] < LEAST_CURVATURE * sizes[~lost][0]:
+    # Share of its exact part below which the least curvature of the sum of errors counts as that part: the constants
+    # are then not at a minimum, or hardly.
+    if not len(inner) or np.linalg.eigvalsh(inner)[0] < 0.01 * sizes[~lost][0]:
         inner = np.diag(sizes[~lost])
     inverse = kept @ np.linalg.inv(inner) @ kept.T
     return (inverse + inverse.T) / 2 / scale / scale[:, None], others / scale, (np.abs(others) > TAKES_PART).any(axis=0)
@@ -155,7 +150,7 @@ def _before_level(likelihood: Likelihood, constants: Floats, total: float) -> tu
 
     if not rise(-1.0) > RISE or not rise(1.0) < LEVEL * rise(-1.0):
         return constants, 0 * step
-    shares = (0.5**halving - 1 for halving in range(1, HALVINGS))
+    shares = (0.5**halving - 1 for halving in range(1, 60))  # most times that predictions are halved to get there
     return constants + next((share for share in shares if rise(share) >= RISE), 0.0) * step, step
 
 

@@ -106,9 +106,6 @@ SHARES = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum()
 BLOCK = 1 << 21
 """Most numbers that an integral holds at once."""
 
-REFUTED = 1e-3
-"""Probability below which a form adds nothing to what a further reading tells."""
-
 LEAST_PROBABILITY = 1e-300
 """Probabilities of forms below it count as this: their logarithms stay finite."""
 
@@ -215,7 +212,7 @@ class Cases:
         variances = Predictions(further.values, left, further.noise).variances
         found = np.zeros(means.shape[2])
         for weights, own in zip(self.weights, means, strict=True):
-            there = weights >= REFUTED
+            there = weights >= 1e-3  # probability below which a form adds nothing to what a further reading tells
             found += information(weights[there], own[there], variances[there])
         return found / len(means)
 

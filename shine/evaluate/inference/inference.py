@@ -23,18 +23,12 @@ from shine.evaluate.losses.form import Loss, RowLoss
 from shine.evaluate.losses.reading import built_in_of, call_of
 from shine.lang.forms.names import listed
 
-FIRST_TOLERANCE = 1e-12
-"""Share of the sum of errors that the last step of the first fit may promise."""
-
 ROUNDING = 8 * 2.0**-53
 """Error of a prediction, as a share of the target, that is rounding."""
 
 KEPT_NUMBERS, FEWEST_KEPT = 1 << 18, 1000
 """Most numbers of the rows in a pickle, 2 MiB, and rows that are there however many columns they have. Of more rows, it
 has a random sample."""
-
-NOTED = 0.1
-"""Standard errors that a constant of the formula may be away from its most likely value without a note."""
 
 ROUNDED = "simple numbers stand for the most likely ones"
 FAR_AWAY = "the formula's constants are not the most likely ones, which are"
@@ -115,7 +109,8 @@ class Inference:
     def optimum(self) -> Optimum:
         """The most likely constants, near those of the formula."""
         start = self.likelihood.total(self.form.values)
-        found = fitted(self.likelihood, self.form.values, FIRST_TOLERANCE * abs(start) if math.isfinite(start) else 0.0)
+        # Share of the sum of errors that the last step of the first fit may promise.
+        found = fitted(self.likelihood, self.form.values, 1e-12 * abs(start) if math.isfinite(start) else 0.0)
         return found if found.total <= start else Optimum(self.form.values, start)
 
     @cached_property
@@ -240,7 +235,8 @@ def rounded_notes(names: Sequence[str], values: Floats, best: Floats, covariance
     """Notes on constants that the search rounded to simple numbers (see `Uncertainty` for the parameters)."""
     with np.errstate(all="ignore"):
         away = np.abs(values - best) / np.sqrt(np.diagonal(covariance))
-    told = np.isfinite(away) & (away > NOTED) & ~lost
+    # Standard errors that a constant of the formula may be away from its most likely value without a note.
+    told = np.isfinite(away) & (away > 0.1) & ~lost
     likely = [f"{names[i]} = {best[i]:.6g}" for i in np.flatnonzero(told).tolist()]
     is_near = distance(values, best, covariance, lost) <= FAR
     return [f"{ROUNDED if is_near else FAR_AWAY}: {listed(likely)}"] if likely else []

@@ -25,18 +25,9 @@ from shine.lang.derivative import derivative, value_and_gradient
 BLOCK_ROWS = 1 << 13
 """Rows at a time: their arrays stay in the second cache, and BLAS adds up so few in one thread."""
 
-OPTIMIZED_ROWS = 20_000
-"""Least number of rows for which LLVM's passes save more time than they take."""
-
-LEAST_CURVATURE = 1e-12
-"""Least curvature of the error of a row, as a share of the mean one: steps stay finite."""
-
 ONE_THREAD_PRODUCTS, FEWEST = 1 << 18, 32
 """Multiplications of a product of matrices that BLAS does in one thread, and the fewest rows of a product. Several
 threads wait for one another on a busy machine, for a hundred times as long as they work."""
-
-_BELOW_LEAST = 1e-9
-"""Largest relative rounding of an error below its least value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +105,8 @@ class Likelihood:
     @cached_property
     def kernel(self) -> GradientKernel:
         """The formula and its derivatives (see `Form.kernel`)."""
-        return self.form.kernel("O1" if self.count > OPTIMIZED_ROWS else "O0")
+        # Least number of rows for which LLVM's passes save more time than they take.
+        return self.form.kernel("O1" if self.count > 20_000 else "O0")
 
     def total(self, constants: Floats) -> float:
         """Weighted sum of the errors; inf if it is not defined."""
@@ -168,7 +160,8 @@ class Likelihood:
 
     def _sum(self, block: Block, errors: Floats) -> float:
         least = self.error.least
-        if least is not None and (errors < least - _BELOW_LEAST * np.abs(block.arguments[1])).any():
+        # Largest relative rounding of an error below its least value.
+        if least is not None and (errors < least - 1e-9 * np.abs(block.arguments[1])).any():
             return np.inf  # the prediction is out of the loss's domain
         return float(block.weights @ errors)
 
@@ -177,7 +170,8 @@ class Likelihood:
         above = slopes.errors - (self.error.least or 0.0)
         root = np.where(above > 0, slopes.first**2 / np.where(above > 0, 2 * above, 1.0), 0.0)
         curvature = np.where(slopes.second > 0, slopes.second, root)
-        return np.maximum(curvature, LEAST_CURVATURE * float(np.mean(curvature)))
+        # Least curvature of the error of a row, as a share of the mean one: steps stay finite.
+        return np.maximum(curvature, 1e-12 * float(np.mean(curvature)))
 
 
 def gram(columns: Floats, weights: Floats) -> Floats:

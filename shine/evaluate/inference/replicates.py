@@ -12,9 +12,6 @@ from shine.data.datasets.dataset import Dataset, stable_sum
 FEWEST = 5
 """Degrees of freedom below which an estimate says nothing: its interval would span a factor of six."""
 
-SIGNIFICANT = 0.01
-"""Probability below which a formula misses something."""
-
 
 @lru_cache(maxsize=2)  # The search asks for those of its rows, and its end once more.
 def of_replicates(rows: Dataset) -> tuple[float, float, float]:
@@ -47,5 +44,6 @@ def lack_of_fit(rows: Dataset, total: float, freedom: float) -> str:
         return ""
     ratio = max(total - own, 0.0) / (freedom - known) / (own / known)
     tail = float(fdtrc(freedom - known, known, ratio))
-    told = "the form misses something" if tail < SIGNIFICANT else "no lack of fit shows"
+    # Probability below which a formula misses something.
+    told = "the form misses something" if tail < 0.01 else "no lack of fit shows"
     return f"by equal rows, {told}: F({freedom - known:.0f}, {known:.0f}) = {ratio:.3g}, P = {tail:.2g}"

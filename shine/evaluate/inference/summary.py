@@ -18,9 +18,6 @@ from shine.lang.forms.names import listed
 DIGITS_OF_ERRORS = 2
 """Significant digits of standard errors; constants and ends of intervals have as many decimals."""
 
-MOST_DIGITS = 6
-"""Significant digits of a constant whose standard error is not known."""
-
 CONDITIONS = "given: the form of the formula is right, these constants are all free"
 """Assumptions of intervals and bands, beside independent rows."""
 
@@ -138,7 +135,7 @@ def number_text(value: float, error: float) -> str:
     if not math.isfinite(value):
         return str(value)
     if not (math.isfinite(error) and error > 0) or not value:
-        return f"{value:.{MOST_DIGITS}g}"
+        return f"{value:.6g}"  # significant digits of a constant whose standard error is not known
     size = math.floor(math.log10(abs(value)))
     digits = min(max(size - math.floor(math.log10(error)) + DIGITS_OF_ERRORS, DIGITS_OF_ERRORS), 15)
     if not 1e-4 <= abs(value) < 1e7:

@@ -16,9 +16,6 @@ FAR = 5.0
 """Least distance in standard errors of constants that are not just rounded, all together. A description leaves out no
 coefficient whose absence costs more."""
 
-_CANCELLED = 1e-11
-"""Share of the largest eigenvalue of the correlations below which a direction is not determined."""
-
 
 @dataclass(frozen=True, eq=False)
 class Uncertainty:
@@ -176,7 +173,8 @@ def distance(values: Floats, best: Floats, covariance: Floats, lost: Mask) -> fl
         correlations = covariance[np.ix_(~lost, ~lost)] / errors / errors[:, None]
         if not (np.isfinite(correlations).all() and np.isfinite(away).all()):
             return math.nan
-    return math.sqrt(max(float(away @ np.linalg.pinv(correlations, _CANCELLED, hermitian=True) @ away), 0.0))
+    # Share of the largest eigenvalue of the correlations below which a direction is not determined.
+    return math.sqrt(max(float(away @ np.linalg.pinv(correlations, 1e-11, hermitian=True) @ away), 0.0))
 
 
 def _plain(value: Any) -> Any:

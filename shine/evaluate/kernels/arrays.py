@@ -26,9 +26,6 @@ _NAME = "arrays"
 _LINE = 64
 """Bytes of a line of the cache."""
 
-_MOST_LENGTHS = 1000
-"""Most lengths of vectors that are remembered as checked."""
-
 
 class ArrayKernel:
     """A formula of vectors and numbers, compiled to native code; `shine.jit` makes it.
@@ -170,7 +167,7 @@ class ArrayKernel:
         key = tuple(lengths.values())
         if key not in self._checked:
             check_indices(self.formula, lengths)
-            if len(self._checked) >= _MOST_LENGTHS:
+            if len(self._checked) >= 1000:  # most lengths of vectors that are remembered as checked
                 self._checked.clear()
             self._checked.add(key)
         return lengths

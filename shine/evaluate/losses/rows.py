@@ -22,10 +22,6 @@ SAMPLED_ROWS, SAMPLED_PREDICTIONS = 1000, 9
 """Numbers of rows and predictions, quantiles of the target, for samples of a user's loss."""
 
 
-SHIFT_TOLERANCE = 1e-12
-"""Largest relative gain of a prediction over a perfect one that rounding explains."""
-
-
 def loss_for(source: object, dataset: Dataset) -> Loss:
     """The loss that a user gives, for a data set.
 
@@ -143,7 +139,8 @@ def _learned(loss: Loss, dataset: Dataset) -> Loss:
     with np.errstate(invalid="ignore"):
         place = np.unravel_index(int(np.nanargmin(np.where(np.isfinite(every), every, np.inf))), every.shape)
     least = float(every[place])
-    if least < 0 and np.isfinite(perfect).all() and not (others < perfect - SHIFT_TOLERANCE * np.abs(perfect)).any():
+    # Largest relative gain of a prediction over a perfect one that rounding explains.
+    if least < 0 and np.isfinite(perfect).all() and not (others < perfect - 1e-12 * np.abs(perfect)).any():
         return replace(loss, kind=replace(_shifted(loss.kind), least=0.0, log_likelihood=1.0))
     if least < 0:
         what = "a perfect prediction" if values[place[0]] is None else f"the prediction {values[place[0]]:g}"

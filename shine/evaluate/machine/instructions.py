@@ -69,9 +69,6 @@ WORDS_BYTES = 16
 VECTOR_BYTES = 128
 """Bytes of an instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""
 
-_FUSED_OPERANDS = 3
-"""Operands of a fused pair of arithmetic instructions."""
-
 
 def operand_offset(position: int) -> int:
     """Byte offset of an operand in an instruction."""
@@ -80,7 +77,8 @@ def operand_offset(position: int) -> int:
 
 def instruction_bytes(functions: Sequence[Primitive]) -> int:
     """Size of an instruction with room for the operands of any of these functions."""
-    return operand_offset(max([_FUSED_OPERANDS, *(function.arity for function in functions)]))
+    # Operands of a fused pair of arithmetic instructions.
+    return operand_offset(max([3, *(function.arity for function in functions)]))
 
 
 def handler_type() -> ir.FunctionType:

@@ -56,13 +56,6 @@ from shine.lang.forms.tree import Primitive
 PREDICT, ERRORS, PRODUCTS, LINES = RESULTS = ("predict", "errors", "products", "lines")
 """Names of the machine's functions."""
 
-_LARGEST_MEAN = 1e10
-"""The moments bound the error only while the weighted square of the mean is at most this multiple of the squared
-deviations from it: beyond, the rounding of the mean spoils them."""
-
-_MARGIN = 1e-9
-"""Share of the target's squared deviations that is allowed for rounding: far more than rounding can cause."""
-
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
 
 
@@ -231,10 +224,13 @@ class _Driver:
         mean, square, product = (load(build, state, number(i), _DOUBLE, _DOUBLE) for i in range(3))
         explained = build.fmul(build.fdiv(product, square), product)
         around = build.fmul(build.fmul(mean, mean), weight)
-        certain = build.fcmp_ordered("<=", around, build.fmul(square, ir.Constant(_DOUBLE, _LARGEST_MEAN)))
+        # The moments bound the error only while the weighted square of the mean is at most this multiple of the squared
+        # deviations from it: beyond, the rounding of the mean spoils them.
+        certain = build.fcmp_ordered("<=", around, build.fmul(square, ir.Constant(_DOUBLE, 1e10)))
         for comparison, most in ((">=", SMALL_SQUARE), ("<=", LARGE_SQUARE)):
             certain = build.and_(certain, build.fcmp_ordered(comparison, square, ir.Constant(_DOUBLE, most)))
-        margin = build.fmul(square_seen, ir.Constant(_DOUBLE, _MARGIN))
+        # Share of the target's squared deviations that is allowed for rounding: far more than rounding can cause.
+        margin = build.fmul(square_seen, ir.Constant(_DOUBLE, 1e-9))
         least = build.fsub(build.fsub(square_seen, explained), margin)
         limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
         given_up = build.and_(certain, build.fcmp_ordered(">", least, limit))

@@ -9,9 +9,6 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices
 
-POINTS = 8
-"""Most neighbours whose polynomial a smooth control follows between two times."""
-
 PARTS = 4
 """Pieces of a smooth control between two times."""
 
@@ -134,7 +131,7 @@ def _smooth(times: Floats, values: Floats) -> Controls:
     parts = np.arange(PARTS) / PARTS
     steps = times[1:] - times[:-1]
     breaks = np.append((times[:-1, None] + steps[:, None] * parts).ravel(), times[-1])
-    count = min(POINTS, len(times))
+    count = min(8, len(times))  # most neighbours whose polynomial a smooth control follows between two times
     owner = np.minimum(np.repeat(np.arange(len(times) - 1), PARTS), len(times) - 2)
     first = np.clip(np.append(owner, len(times) - 2) + 1 - count // 2, 0, len(times) - count)
     known, slopes = _interpolated(times, values, breaks, first[:, None] + np.arange(count))

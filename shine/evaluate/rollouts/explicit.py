@@ -43,8 +43,6 @@ REACHED, TOO_SMALL, TOO_MANY, STIFF = range(4)
 """Ends of a method: all times reached; steps too small, as in front of a pole; too many steps; a stiff system, where an
 explicit method is the wrong one."""
 
-LARGEST_PRODUCT = 2.0
-"""Step times the largest eigenvalue near the border of stability, 3.3: steps of a stiff system hover below it."""
 STIFF_STEPS, CALM_STEPS = 15, 6
 """Steps near the border that make a system stiff, and steps away from it after which counting begins again."""
 
@@ -113,7 +111,9 @@ def emit_explicit(module: ir.Module) -> ir.Function:
                 step.set((reaches & (h < step.get())).where(larger(grown, step.get()), grown))
                 last.set(larger(error, 1e-4))
                 most.set(real(build, _MOST))
-                suspect = product > LARGEST_PRODUCT
+                # Step times the largest eigenvalue near the border of stability, 3.3: steps of a stiff system hover
+                # below it.
+                suspect = product > 2.0
                 calm.set(suspect.where(integer(build, 0), calm.get() + 1))
                 kept = (calm.get() >= CALM_STEPS).where(integer(build, 0), near.get())
                 near.set(suspect.where(near.get() + 1, kept))

@@ -27,9 +27,6 @@ NEAR = 0.1
 SHORTEST = 4
 """Fewest times of a stretch."""
 
-WORSE = 2.0
-"""Factor by which joining stretches may raise the misfit beyond what fewer starts explain."""
-
 EXACT = 1e-10
 """Misfit in units of the spread of the readings below which nothing can be gained."""
 
@@ -37,9 +34,6 @@ FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e8
 
 FINE, LIMITED = 1e-12, 100.0
 """Tolerance of rollouts that readings follow to within so many times the usual one: that limits the constants."""
-
-ROUNDS = 4
-"""Most fits with weights renewed from the residuals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +210,7 @@ class _Fit:
         """The fit by rollouts of a tolerance, with weights renewed from the residuals."""
         shooting.tighten(tolerance)
         point = self._at(shooting, point.constants, point.starts, weights)
-        for _ in range(ROUNDS if self.sigma is None else 1):
+        for _ in range(4 if self.sigma is None else 1):  # most fits with weights renewed from the residuals
             point = self._descend(shooting, point, weights)
             if self.sigma is not None:
                 break
@@ -298,7 +292,8 @@ class _Fit:
         left = [max(readings - unknowns - each.starts.size, 1) for each in (merged, point)]
         misfits = [each.equations.loss / freedom for each, freedom in zip((merged, point), left, strict=True)]
         floor = EXACT * float(np.add.reduce(self.counts))
-        return bool(misfits[0] <= WORSE * misfits[1] + floor or misfits[0] <= 1e-6)
+        # Factor by which joining stretches may raise the misfit beyond what fewer starts explain.
+        return bool(misfits[0] <= 2.0 * misfits[1] + floor or misfits[0] <= 1e-6)
 
     def _weights(self, point: _Point, shooting: Shooting) -> Floats:
         """One over the variance of the residuals of each state; rollouts are no more exact than their tolerance."""

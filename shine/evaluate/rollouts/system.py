@@ -20,9 +20,6 @@ from shine.lang.forms.tree import Tree
 
 LEAST_TOLERANCE = 1e-13
 
-_AT_ONCE = 64
-"""Rollouts after which a thread looks for an interrupt."""
-
 
 Word = AnyArray | int | float
 
@@ -66,7 +63,8 @@ def run_items(items: AnyArray, doubles: int, workers: Workers) -> None:
     def work(thread: int) -> None:
         own = int(addresses[thread])
         while begun[0] < count:
-            worker_loop(entry, own, own + range_, begun.ctypes.data, count, 1, _AT_ONCE)
+            # Rollouts after which a thread looks for an interrupt.
+            worker_loop(entry, own, own + range_, begun.ctypes.data, count, 1, 64)
 
     workers.run(work, lambda: begun.fill(count))
 

@@ -26,22 +26,8 @@ from shine.lang.population import Population
 STEPS = 12
 """Most steps of a line."""
 
-CONSTANT_STEPS = 100
-"""Most steps of the best constant."""
-
 TOLERANCE = 1e-3
 """Share of the error below which a step's promise ends the fit; lines from a few hundred rows are further off."""
-
-LEAST_GAIN = 0.005
-"""Share of the best constant's error that an individual must save for its line to be improved: for a few hundred rows,
-what pure noise saves."""
-
-PROMISING = 8.0
-"""Largest error of simpler lines that are fitted and measured too, as a multiple of that of the individual's line."""
-
-BLUNT = 0.5
-"""Share of the target's deviation that errors with a kink count as away from it, at the best constant: it meets some
-rows of the target exactly, which would hold each line there."""
 
 UNKNOWN = 1e300
 """Error of the best constant before it is fitted."""
@@ -132,7 +118,9 @@ class _Fitting:
         padding = (0, -dataset.n_rows % WIDE)
         target, *columns = (np.pad(column, padding, mode="edge") for column in (dataset.target, *loss_columns))
         weights, mean = np.pad(dataset.row_weights, padding), dataset.target_mean
-        self._facts = np.array([dataset.weight, mean, mean, dataset.weight, UNKNOWN, 0.0, PROMISING, 0.0])
+        # Largest error of simpler lines that are fitted and measured too, as a multiple of that of the individual's
+        # line.
+        self._facts = np.array([dataset.weight, mean, mean, dataset.weight, UNKNOWN, 0.0, 8.0, 0.0])
         self._curvatures, self._pulls = weights.copy(), weights * (target - mean)
         self._code = lines_code(kind, dtype)
         pointers = columns_from(columns, 0)
@@ -140,7 +128,8 @@ class _Fitting:
         arrays = (target, weights, pointers, self._scales, self._facts, self._curvatures, self._pulls)
         places = [array.ctypes.data for array in arrays]
         errors, weighted = errors_code(kind, dtype), bool((weights != 1).any())
-        self._data = np.array([len(target), *places[:5], CONSTANT_STEPS, *places[5:], errors.address, weighted])
+        # Most steps of the best constant.
+        self._data = np.array([len(target), *places[:5], 100, *places[5:], errors.address, weighted])
         self._kept = (*arrays, columns, errors)
         self._start_from_the_constant(np.zeros(len(target), dtype))
         self._data[DATA.index("steps")] = STEPS
@@ -163,10 +152,14 @@ class _Fitting:
         if not np.isfinite(line).all():
             return
         shortest, typical = self._scales
-        self._scales[0] = BLUNT * typical
+        # Share of the target's deviation that errors with a kink count as away from it, at the best constant: it meets
+        # some rows of the target exactly, which would hold each line there.
+        self._scales[0] = 0.5 * typical
         weigh(line.ctypes.data, self._data.ctypes.data)
         self._scales[0] = shortest
         bend = float(stable_sum(self._curvatures))
         # At a kink the pulls of the best constant leave a rest.
         self._pulls -= self._curvatures * (stable_sum(self._pulls) / max(bend, float(np.finfo(np.float64).tiny)))
-        self._facts[2:6] = middle, bend, error, LEAST_GAIN * abs(error)
+        # Share of the best constant's error that an individual must save for its line to be improved: for a few hundred
+        # rows, what pure noise saves.
+        self._facts[2:6] = middle, bend, error, 0.005 * abs(error)

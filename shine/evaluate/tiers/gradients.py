@@ -78,9 +78,6 @@ MOST_CONSTANTS = 40
 EFFORT = 8
 """Cost of the normal equations relative to the cost of the value, roughly; only the number of threads depends on it."""
 
-_LEFT_OUT = -1.0
-"""Limit of the errors that marks an individual to be skipped."""
-
 
 class GradientMachine:
     """The compiled gradient machine of some primitives."""
@@ -256,7 +253,7 @@ class MachineLinearizer(PickledByArguments):
                 break
             # No step follows the last normal equations.
             most = numbers["most"] if left else 0
-            limits = np.where(going, errors, _LEFT_OUT)
+            limits = np.where(going, errors, -1.0)  # limit of the errors that marks an individual to be skipped
             states = self._states(trial, arrays["lines"], limits, numbers["stride"], most)
             own = _addresses(arrays | {"out": states, "records": records})
             fields = own | loss_fields(self._kind, self._code, self._scales) | numbers | {"steps": left}

@@ -18,9 +18,6 @@ PAIRS = 100
 _SMALLEST_STEP = 0.01
 """Least distance of a pair, as a share of the feature's range; the largest distance is the whole range."""
 
-_ROUNDING = 1e-12
-"""Largest relative difference of equal predictions."""
-
 
 class Monotonicity:
     """Pairs of rows that differ in one feature only, and how formulas order them.
@@ -70,7 +67,7 @@ class Monotonicity:
         with np.errstate(all="ignore"):
             low, high = predictions[:, 0], predictions[:, 1]
             moves = (high - low) * self._signs[:, None] * np.sign(slopes)[:, None, None]
-            right = moves >= -_ROUNDING * (np.abs(low) + np.abs(high))
+            right = moves >= -1e-12 * (np.abs(low) + np.abs(high))  # largest relative difference of equal predictions
         shares: Floats = 1 - right.mean(axis=2)
         total: Floats = shares.sum(axis=1)
         return total

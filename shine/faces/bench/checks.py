@@ -14,9 +14,6 @@ from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
 from shine.lang.interpret import REFERENCE
 from shine.lang.population import Population
 
-DRAWS = 3
-"""Number of disturbances of results: some turn a comparison round only in one direction."""
-
 TOLERANCE = {"float64": 1e-9, "float32": 1e-3}
 """Relative difference that two losses may have."""
 
@@ -76,7 +73,7 @@ def expected_losses(population: Population, dataset: Dataset, dtype: str) -> Exp
     losses = _reference(population, dataset, dtype)
     rng = np.random.default_rng(0)
     comparable = np.ones(len(population), bool)
-    for _ in range(DRAWS):
+    for _ in range(3):  # number of disturbances of results: some turn a comparison round only in one direction
         moved = replace(population, values=_moved(population.values, dtype, rng))
         there = replace(dataset, columns=_moved(dataset.columns, dtype, rng))
         functions = REFERENCE | {name: _inexact(REFERENCE[name], dtype, rng) for name in FUNCTIONS.keys() & REFERENCE}

@@ -102,9 +102,6 @@ def write_file(path: Path, content: bytes) -> None:
 WIDEST = 40
 """Most columns of a cell of a table that is cut, except the first, which names the row, and the last."""
 
-LEAST_ROOM = 20
-"""Least columns for the last cell: on a narrower terminal, lines are longer than it."""
-
 
 def table(rows: Sequence[tuple[str, ...]], cut: bool = False) -> list[str]:
     """The lines of a table; on a terminal, cells that are too long can be cut."""
@@ -113,7 +110,8 @@ def table(rows: Sequence[tuple[str, ...]], cut: bool = False) -> list[str]:
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]
     widths = [min(width, WIDEST) if cut and place else width for place, width in enumerate(widths)]
     screen = screen_width() if cut else None
-    room = None if screen is None else max(screen - sum(widths) - 2 * len(widths), LEAST_ROOM)
+    # Least columns for the last cell: on a narrower terminal, lines are longer than it.
+    room = None if screen is None else max(screen - sum(widths) - 2 * len(widths), 20)
     lines = []
     for row in rows:
         cells = [f"{_short(cell, width):<{width}}" for cell, width in zip(row, widths, strict=False)]

@@ -15,12 +15,6 @@ from shine.faces.deap.vocabulary import gp
 _TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 """Largest relative difference between values of the fitness."""
 
-_NEGLIGIBLE = 1e-6
-"""Values below this share of the target's mean square may differ as values of this size may."""
-
-_MOST_CALLS = 20
-"""Most individuals that the script's function, which is slow, is called for."""
-
 ALL_CHECKS = frozenset({"values", "failed"})
 """Individuals to check: some with a value, and one without."""
 
@@ -123,7 +117,8 @@ class Check:
         if values is None or values.shape != known.shape:
             return False
         with np.errstate(invalid="ignore"):
-            most = _TOLERANCE[self.dtype] * np.maximum(np.abs(known), _NEGLIGIBLE * self.scale)
+            # Values below this share of the target's mean square may differ as values of this size may.
+            most = _TOLERANCE[self.dtype] * np.maximum(np.abs(known), 1e-6 * self.scale)
             near = np.isfinite(known) & (np.abs(values - known) <= most)
         return bool((near | (values == known)).all())
 
@@ -144,7 +139,8 @@ def _covering(individuals: Sequence[Any]) -> list[int]:
     chosen: list[int] = [min(range(len(individuals)), key=lambda i: _size(individuals[i]))]
     covered = set(held[chosen[0]])
     for name in sorted(smallest):
-        if name not in covered and len(chosen) < _MOST_CALLS:
+        # Most individuals that the script's function, which is slow, is called for.
+        if name not in covered and len(chosen) < 20:
             chosen.append(smallest[name])
             covered |= held[smallest[name]]
     return chosen

@@ -147,9 +147,6 @@ BLOCK = 2048
 _CELLS = 1 << 15
 """Numbers summed at a time: few enough for the cache, enough to hide the cost of calling NumPy."""
 
-_LARGEST = 2.0**960
-"""Largest number that can be split; larger ones are added unsplit."""
-
 
 def sums_of_errors(predictions: NDArray[np.floating], target: Floats, kind: RowLoss) -> Floats:
     """Sum over the rows of the errors of each individual.
@@ -181,7 +178,7 @@ def sums_of_errors(predictions: NDArray[np.floating], target: Floats, kind: RowL
                 errors[...] = kind.errors(some, target[span])
                 parts[chosen, 2 * block], parts[chosen, 2 * block + 1] = _halves(errors, rest)
         plain = parts.sum(axis=1)
-    sure = np.isfinite(plain) & (plain < _LARGEST)
+    sure = np.isfinite(plain) & (plain < 2.0**960)  # largest number that can be split; larger ones are added unsplit
     plain[sure] = [math.fsum(row) for row in parts[sure].tolist()]
     return plain
 

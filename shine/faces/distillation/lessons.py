@@ -87,7 +87,7 @@ def lesson(
     """
     names, table, ranges = _place(where, features)
     network = network_of(model, names, layer, reading or {})
-    wanted = DESIGN if rows is None else _integer("rows", rows, LEAST_ROWS)
+    wanted = 512 if rows is None else _integer("rows", rows, LEAST_ROWS)  # points that the search sees
     rng = np.random.default_rng(seed)
     if ranges is not None:
         X, fresh = latin_hypercube(ranges, wanted, rng), latin_hypercube(ranges, FRESH, rng)
@@ -190,9 +190,6 @@ def _integer(name: str, value: Any, least: int) -> int:
 
 Ranges = Mapping[str, tuple[float, float]]
 """Least and greatest value of each feature."""
-
-DESIGN = 512
-"""Points that the search sees."""
 
 LEAST_EVIDENCE, EVIDENCE_A_FEATURE = 32, 16
 """Independent rows that they are worth: so many for each feature, and at least so many. The error of a network is

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from shine.search.dynamics.fields.model import FieldModel
     from shine.search.dynamics.system import SystemModel
 
-FINE = 400
-"""Times of a drawn rollout."""
-
 
 def rollout(model: SystemModel, readings: Trajectories, number: int, fine: bool = True) -> tuple[Floats, Floats]:
     """Times and states of the system along a run, from its fitted start.
@@ -45,7 +42,7 @@ def rollout(model: SystemModel, readings: Trajectories, number: int, fine: bool 
         states = np.full_like(run.states, np.nan)
         states[own], states[steps == model.lags] = found[1:], found[0]
         return run.times, states
-    times = np.linspace(run.times[0], run.times[-1], FINE) if fine else run.times
+    times = np.linspace(run.times[0], run.times[-1], 400) if fine else run.times  # times of a drawn rollout
     controls = np.array([np.interp(times, run.times, column) for column in run.controls.T]).T.reshape(len(times), -1)
     return times, model.simulate(model.starts[number], times, controls)[:, : model.n_read]
 

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from shine.search.dynamics.result import SystemFront
     from shine.search.dynamics.system import SystemModel
 
-MOST_RUNS = 12
-"""Most runs that are drawn."""
-
 
 def report_parts(
     front: SystemFront,
@@ -55,7 +52,7 @@ def report_parts(
     if isinstance(readings, Field):
         drawn = [section("Fields", grid(_profiles(cast("FieldModel", best), readings)))]
     else:
-        runs = list(range(min(len(readings.runs), MOST_RUNS)))
+        runs = list(range(min(len(readings.runs), 12)))  # most runs that are drawn
         rollouts = [rollout(best, readings, number) for number in runs]
         figures = [_over_time(best, readings, rollouts, state) for state in range(best.n_read)]
         portrait = [_portrait(best, readings, rollouts, place) for place in range(best.n_read - 1)]

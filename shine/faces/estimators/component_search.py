@@ -159,10 +159,6 @@ def _by_preference(front: Front, rows: int) -> list[int]:
     return list(dict.fromkeys([front.best_index, *others]))
 
 
-LARGEST_RESIDUAL = 1000
-"""Largest exponent of two of residuals: of a few rows they may be much larger than the target."""
-
-
 class Components:
     """Values of some formulas on weighted rows, and the residual of a target that they leave.
 
@@ -195,7 +191,8 @@ class Components:
         exponent = int(np.frexp(np.abs(target).max())[1])
         rest = self._model.rest(np.ldexp(target, -exponent) * self._roots)
         own = np.divide(rest, self._roots, out=np.zeros_like(target), where=self._roots > 0)
-        return np.ldexp(own, min(exponent, LARGEST_RESIDUAL))
+        # Largest exponent of two of residuals: of a few rows they may be much larger than the target.
+        return np.ldexp(own, min(exponent, 1000))
 
     @property
     def _model(self) -> Regression:

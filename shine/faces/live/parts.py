@@ -188,18 +188,12 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[Content]], caption: 
     return element("div", element("div", table, class_="table-scroll"), class_="card plain")
 
 
-PERIOD = 1.0
-"""Least seconds between two pictures of a search that nobody touches."""
-
 SOON = 0.05
 """Least seconds between two pictures after something that a user has done."""
 
 SHARE = 25
 """The next picture waits at least so many times the seconds that painting the last one took of a processor: it takes
 Python's lock, which the search needs, too."""
-
-HEARTBEAT = 5.0
-"""Seconds after which a page gets an empty message, so that a page that was closed is noticed."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +255,8 @@ class Board:
             while True:
                 with self._condition:
                     if self._version <= seen and not self._ended:
-                        self._condition.wait(HEARTBEAT)
+                        # Seconds after which a page gets an empty message, so that a page that was closed is noticed.
+                        self._condition.wait(5.0)
                     parts = {name: html for name, (version, html) in self._parts.items() if version > seen}
                     new, ended, status, seen = self._version > seen, self._ended, self._status, self._version
                 yield json.dumps({"parts": parts, "status": status}) if new else ""
@@ -305,7 +300,8 @@ class Board:
             except Exception as error:  # the search goes on, whatever the page cannot show
                 parts = {name: html for name, (_, html) in self._parts.items()}
                 picture = Picture(parts, {"state": "running", "text": f"the page cannot show this: {error}"})
-            due = time.monotonic() + max(PERIOD, SHARE * (time.thread_time() - began))
+            # Least seconds between two pictures of a search that nobody touches.
+            due = time.monotonic() + max(1.0, SHARE * (time.thread_time() - began))
             with self._condition:
                 if self._ended:
                     return

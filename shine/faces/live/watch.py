@@ -22,9 +22,6 @@ from shine.search.evolution.observers import SearchView
 if TYPE_CHECKING:
     from shine.search.evolution.run_state import State
 
-LOOK = 0.2
-"""Seconds after which a waiting search looks whether Ctrl-C was pressed, where waiting itself does not notice."""
-
 MOST_WAITING = 100
 """Most formulas that wait for the end of a generation: more are no work of a person."""
 
@@ -189,7 +186,9 @@ class Watch:
                     controls.changed(True)
                 began = time.monotonic()
                 try:
-                    self._condition.wait(LOOK)
+                    # Seconds after which a waiting search looks whether Ctrl-C was pressed, where waiting itself does
+                    # not notice.
+                    self._condition.wait(0.2)
                 finally:
                     self._held_up += time.monotonic() - began
             self._held = False

@@ -32,9 +32,6 @@ NAME = 80
 LATE = 15.0
 """Seconds beyond its limit in which a call may start and write its result; after them the process is ended."""
 
-DIGITS = 6
-"""Significant digits of numbers; formulas and files have them all."""
-
 
 class Channel:
     """Receiver of a call's progress and answer.
@@ -88,7 +85,8 @@ def plain(value: Any, longest_list: int = LONGEST_LIST, longest_text: int = LONG
     if isinstance(value, bool | int) or value is None:
         return value
     if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else str(value)
+        # Significant digits of numbers; formulas and files have them all.
+        return float(f"{value:.6g}") if math.isfinite(value) else str(value)
     if isinstance(value, Mapping):
         return {quoted(key): plain(each, longest_list, longest_text) for key, each in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):

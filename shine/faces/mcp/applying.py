@@ -32,9 +32,6 @@ from shine.search.models.model import Model
 ROWS = 10
 """Rows of predictions that are shown."""
 
-LONGEST_CODE = 6000
-"""Most characters of an export that is not a file."""
-
 FILES = {
     "latex": ".tex", "json": ".json", "c": ".c", "onnx": ".onnx", "graphdef": ".pbtxt", "excel": ".txt", "sql": ".sql",
 }  # fmt: skip
@@ -196,7 +193,7 @@ def export(
     head = {"formula": model.formula(), "to": to, "arguments": list(model.tree.parameters)}
     if out is None:
         made = model.export(to, name, precision=precision)
-        if isinstance(made, bytes) or len(made) > LONGEST_CODE:
+        if isinstance(made, bytes) or len(made) > 6000:  # most characters of an export that is not a file
             raise CallError(f"out: is needed: this export is {'no text' if isinstance(made, bytes) else 'long'}")
         return {**head, "raw": made}
     path = new_file(out, (FILES.get(to, ".py"),))

@@ -19,12 +19,6 @@ from shine.faces.mcp.answers import Answer, Table, quoted
 from shine.faces.mcp.places import existing
 from shine.search.constraints.units import parse_unit
 
-MOST_COLUMNS = 30
-"""Most columns that are described."""
-
-FEW_ROWS = 20
-"""Rows below which a warning is due."""
-
 _UNIT = re.compile(r"[\[(](.+)[\])]\s*\Z|\s/\s*(\S+)\s*\Z")
 """The unit in a heading: in brackets, or after a slash."""
 
@@ -44,7 +38,7 @@ def describe_table(path: Table) -> Answer:
     """Columns of a table: what they hold, missing values, units guessed from headings, and warnings. Begin here."""
     place = existing(path)
     found = opened(place)
-    source, shown = found.source, range(min(len(found.source.headings), MOST_COLUMNS))
+    source, shown = found.source, range(min(len(found.source.headings), 30))  # most columns that are described
     head = {"path": place.as_posix(), "columns_of_the_table": len(source.headings)}
     if found.stream is not None:
         told = "too large to hold in memory: its columns are not looked at; a search reads it block by block"
@@ -58,7 +52,7 @@ def describe_table(path: Table) -> Answer:
     warnings += doubts_about((name, each.values[~each.missing]) for name, each in whole)
     for name, column in zip(source.names, columns, strict=False):
         warnings += [f"{name}: {text}" for text in _warnings(column)]
-    if rows < FEW_ROWS:
+    if rows < 20:  # rows below which a warning is due
         warnings.append(f"{rows} rows tell few constants; measure more, or use few primitives")
     numbers = [column.values for _, column in whole]
     if rows and len(whole) == len(columns) and len(np.unique(np.column_stack(numbers), axis=0)) < rows:

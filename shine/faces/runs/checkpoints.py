@@ -25,9 +25,6 @@ FORMAT: Final = "shine checkpoint"
 VERSION: Final = 1
 """Version of the format; it rises if readers of the old version would misread the new one."""
 
-KEPT = 3
-"""Number of a run's latest checkpoints that are kept."""
-
 _DIGEST = 64
 """Characters of a SHA-256 in hexadecimal."""
 
@@ -175,7 +172,7 @@ class Shelf:
         # Checkpoints of later generations are damaged, because the run has gone back to an earlier one.
         later = [other for other in self.paths if other.name > path.name]
         earlier = [other for other in self.paths if other.name < path.name]
-        for other in [*later, *earlier[KEPT - 1 :]]:
+        for other in [*later, *earlier[2:]]:  # the latest three are kept
             other.unlink()
 
     def readable(self) -> Iterator[Checkpoint | DamagedCheckpointError]:

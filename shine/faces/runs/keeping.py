@@ -75,9 +75,6 @@ CHECKPOINT_SECONDS = 5.0
 LARGEST_SHARE = 0.01
 """Share of a run's time that checkpoints may take: slow checkpoints are written less often."""
 
-LARGEST_RATE = 1e7 / 60
-"""Bytes a second that checkpoints may write: large checkpoints are written less often."""
-
 
 @dataclass(frozen=True)
 class Notice:
@@ -207,7 +204,8 @@ class Keeper:
         if self.attempt(self._folder / "checkpoints", lambda: self._shelf.put(checkpoint)):
             self._unsaved = None
         now = self._clock()
-        cost = max((now - began) / LARGEST_SHARE, size / LARGEST_RATE)
+        # Bytes a second that checkpoints may write: large checkpoints are written less often.
+        cost = max((now - began) / LARGEST_SHARE, size / (1e7 / 60))
         self._due = now + (max(self._seconds, cost) if self._seconds else 0.0)
 
 

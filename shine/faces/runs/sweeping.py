@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from shine.search.evolution.observers import Progress
     from shine.search.models.model import Model
 
-BUSY_SECONDS = 1.0
-"""Seconds between looks at a run that another process is writing."""
-
 MEASURES = ("loss", "r2", "nodes", "seconds")
 """Figures to rank combinations by: the first and the latter two rise, R2 falls."""
 
@@ -302,7 +299,7 @@ def run_task(task: Task, report: Callable[[Progress], object] | None = None) -> 
                 stopped_by = _done(job, folder, task, report)
                 return _outcome(job, folder, task, stopped_by)
             except BusyRunError:  # an executor took this run for lost, and both do it
-                time.sleep(BUSY_SECONDS)
+                time.sleep(1.0)  # seconds between looks at a run that another process is writing
     except ShineError as error:
         lines = error.problems if isinstance(error, ConfigError) else str(error).splitlines()
         return Outcome(task.variant, task.folder, problem=cut("; ".join(lines)))

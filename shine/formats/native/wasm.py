@@ -27,9 +27,6 @@ TAKEN = frozenset({"batch", "exports", "main", "memory"})
 STACK_BYTES = 8 * 1024
 """Bytes of the stack of a module, which lies below everything else: an overflow traps and overwrites nothing."""
 
-COLUMN_BYTES = 256
-"""Bytes of stack for each column: more than one vector of its rows."""
-
 
 def formula_files(code: Code, program: Program, *, batch: bool) -> Files:
     """A module with the functions of one row and of many, its loader and the loader's types.
@@ -59,10 +56,11 @@ def formula_files(code: Code, program: Program, *, batch: bool) -> Files:
     exports = [name, *([f"{name}_batch"] if batch else [])]
     # The loader's scratch memory begins where the module's own ends.
     scratch = batch or fails or len(interface.outputs) > 1
+    # Bytes of stack for each column: more than one vector of its rows.
     linked = link(
         order.object_code(order.prepared(str(module))),
         [*exports, *(["__heap_base"] if scratch else [])],
-        STACK_BYTES + COLUMN_BYTES * columns,
+        STACK_BYTES + 256 * columns,
     )
     return {f"{name}.wasm": linked, **formula_loader(interface, code.description, batch=batch)}
 

@@ -16,14 +16,8 @@ from shine.lang.forms.names import value_text
 
 _BLUE, _ORANGE, _GREY = "#0b62a8", "#b04a00", "#56606b"
 
-_GROUPS = 10
-"""Groups of rows of similar probability."""
-
 _CERTAIN = 700.0
 """Log-odds beyond which a class is certain; the exponential of more would overflow."""
-
-_IN_A_ROW = 3
-"""Most drawings side by side."""
 
 
 def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None = None) -> Any:
@@ -131,7 +125,7 @@ def calibration(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
     there = ~np.isnan(odds)
     probabilities = 1 / (1 + np.exp(-np.clip(odds[there], -_CERTAIN, _CERTAIN)))
     order = np.argsort(probabilities, kind="stable")
-    groups = [group for group in np.array_split(order, _GROUPS) if len(group)]
+    groups = [group for group in np.array_split(order, 10) if len(group)]  # groups of rows of similar probability
     predicted = [float(probabilities[group].mean()) for group in groups]
     found = [float(dataset.target[there][group].mean()) for group in groups]
     ax.plot(predicted, found, "o-", color=_BLUE, markersize=5)
@@ -212,7 +206,7 @@ def grid(count: int) -> list[Any]:
     """Axes for several drawings in a new figure, at most three in a row."""
     if count == 1:
         return [_axes(None)]
-    columns = min(count, _IN_A_ROW)
+    columns = min(count, 3)  # most drawings side by side
     rows = -(-count // columns)
     size = (4.2 * columns, 3.4 * rows)
     figure, axes = _pyplot().subplots(rows, columns, layout="constrained", figsize=size, squeeze=False)

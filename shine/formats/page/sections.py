@@ -106,9 +106,6 @@ def setting_text(value: Any) -> str:
     return str(value)
 
 
-_LONGEST = 80
-"""Most characters shown of a heading."""
-
 _ENDINGS = {
     "loss": ("loss reached", "The target loss was reached"),
     "generations": ("generations", "All generations were bred"),
@@ -155,7 +152,8 @@ def _renamed(best: ModelLike) -> Element | None:
     pairs = [(name, heading) for name, heading in headings.items() if name != heading]
     words: list[Content] = []
     for position, (name, heading) in enumerate(pairs):
-        words += [", " * (position > 0), element("code", name), f" is “{shortened(heading, _LONGEST)}”"]
+        # Most characters shown of a heading.
+        words += [", " * (position > 0), element("code", name), f" is “{shortened(heading, 80)}”"]
     return element("p", "In code, ", words, ".", class_="summary") if pairs else None
 
 
@@ -237,10 +235,6 @@ def tree_chart(best: ModelLike) -> Content:
     return element("p", told, class_="card")
 
 
-_BANDS = 3
-"""Most features that bands are drawn along, those of the largest effect."""
-
-
 def certainty(best: ModelLike, dataset: Dataset, target: str, told: Sequence[str] = ()) -> Content:
     """Sentences about what the rows do not tell, the constants, and the bands; nothing if the formula does not know the
     rows that it was fitted to."""
@@ -255,7 +249,8 @@ def certainty(best: ModelLike, dataset: Dataset, target: str, told: Sequence[str
     if rows and any(math.isfinite(row["std_err"]) for row in rows):
         used = [name for name in best.tree.used_parameters if name not in best.categories]
         names = {best.headings.get(name, name): name for name in used}
-        features = [found.feature for found in dependences(best, dataset) if found.feature in names][:_BANDS]
+        # Most features that bands are drawn along, those of the largest effect.
+        features = [found.feature for found in dependences(best, dataset) if found.feature in names][:3]
         found = [band_along(best, dataset, names[feature]) for feature in features]
         figures = [band_figure(band, target, f"band-{index}") for index, band in enumerate(found)]
         bands = [grid([constants_figure(rows), *figures])]

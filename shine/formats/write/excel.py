@@ -26,9 +26,6 @@ LONGEST = 8192
 DEEPEST = 64
 """Levels of nested functions and parentheses that Excel takes."""
 
-_LARGEST = 9.99999999999999e307
-"""The largest number that Excel reads; larger numbers are written as products."""
-
 MOST_TEXTS = 127
 """Most cases that `IFS` takes."""
 
@@ -236,6 +233,6 @@ class _Excel(Corrected):
         if not math.isfinite(value):
             return word("#NUM!")
         number = float(value)
-        if number > _LARGEST:
+        if number > 9.99999999999999e307:  # the largest number that Excel reads; larger numbers are written as products
             return phrase("(", self.positive(number / 2), "*2)")
         return word(repr(number).removesuffix(".0").upper())

@@ -31,9 +31,6 @@ TYPES: dict[str, tuple[str, str]] = {
 
 _NUMBERS = {name: number for number, name in TYPE_NAMES.items()}
 
-_PRODUCER = 24
-"""Version of the format: that of TensorFlow 1.5, whose nodes are still valid."""
-
 
 class Graph:
     """The nodes of a graph, in the order in which they were asked for; equal nodes are one.
@@ -47,7 +44,8 @@ class Graph:
 
     def __init__(self, made: Messages, dtype: str) -> None:
         self.message = made.GraphDef()
-        self.message.versions.producer = _PRODUCER
+        # Version of the format: that of TensorFlow 1.5, whose nodes are still valid.
+        self.message.versions.producer = 24
         self.dtype = dtype
         self.names: set[str] = set()
         self.known: dict[tuple[object, ...], Value] = {}

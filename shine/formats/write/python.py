@@ -123,10 +123,6 @@ def numbered(text: str, used: Collection[str], numbers: dict[str, int]) -> str:
     return candidate
 
 
-DEEPEST = 24
-"""Levels of nesting at which an expression is broken into statements; Python's own parser takes about 90."""
-
-
 class Assigning(Printer):
     """Printer of Python that assigns long values to variables, by `lines`.
 
@@ -151,7 +147,8 @@ class Assigning(Printer):
 
     def shallow(self, made: Phrase) -> Phrase:
         """A phrase, or a variable if it is deep."""
-        return made if made.depth < DEEPEST else self._statement("step", made)
+        # Levels of nesting at which an expression is broken into statements; Python's own parser takes about 90.
+        return made if made.depth < 24 else self._statement("step", made)
 
     def _statement(self, wanted: str, value: Phrase) -> Phrase:
         name = self.named(wanted)

@@ -52,9 +52,6 @@ def check_distinct(headings: Headings, used: Container[str], form: str, same: Ca
 _SHOWN = 1000
 """Most characters of a formula in a comment."""
 
-_LONGEST = 200
-"""Most characters of a heading in a comment."""
-
 
 class PreparedHeadings(dict[str, str]):
     """Original headings of columns, by feature, which also know how the columns became numbers."""
@@ -109,7 +106,7 @@ class Source:
 
     def note(self, name: str) -> str:
         """Meaning of a number called `name`, for a comment on one line; empty if the name says it."""
-        own = shown(self.heading, _LONGEST)
+        own = shown(self.heading, 200)  # most characters of a heading in a comment
         if self.kind == "text":
             texts: dict[float, list[str]] = {}
             for text, code in self.codes.items():

@@ -18,9 +18,6 @@ from shine.lang.forms.tree import BINARY_OPERATORS
 from shine.lang.forms.visitor import Visit
 from shine.lang.python.known import TABLE, known_of, known_text
 
-LONG_LIST = 16
-"""Most values of a list that are compared one by one; longer lists are looked up before the query runs."""
-
 
 class Comparing(Adding):
     """Adds steps that compare."""
@@ -86,7 +83,8 @@ class Comparing(Adding):
     def among(self, left: Typed, right: Literal, node: ast.AST) -> Typed:
         """Whether a value is in a list."""
         assert isinstance(right.value, tuple)
-        if len(right.value) > LONG_LIST and left.column is not None and left.meaning in ("number", "text"):
+        # Most values of a list that are compared one by one; longer lists are looked up before the query runs.
+        if len(right.value) > 16 and left.column is not None and left.meaning in ("number", "text"):
             return self._lookup_column(left, right.value, node)
         result = self._steps.add("constant", "bool", (), False)
         for value in dict.fromkeys(right.value):

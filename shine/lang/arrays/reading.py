@@ -19,7 +19,7 @@ from shine.lang.forms.names import listed, shown
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.parse import natural_order, syntax_tree
 from shine.lang.python.known import bare_names
-from shine.lang.python.source import as_function, definition_of, file_of
+from shine.lang.python.source import as_function, definition_of, in_file_of
 
 _TEXTS = {"math.prod": "prod", "np.prod": "prod", "np.sum": "sum", "functools.reduce": "reduce"} | {
     f"numpy.{name}": name for name in ("prod", "sum")
@@ -103,7 +103,7 @@ def array_formula(
     node = Texts().visit(copy.deepcopy(node))
     if not (is_array_syntax(node) or any(isinstance(part, ast.For) for part in ast.walk(node))):
         return None
-    try:
+    with in_file_of(source):
         node = bare_names(Loops().visit(node))
         if inspect.isfunction(source):
             given = {name: value for name, value in given.items() if name not in (vectors or {})}
@@ -111,10 +111,6 @@ def array_formula(
             node, called = with_values(as_function(node), source, given, vectors)
             primitives = {**primitives, **called}
         return _verified(node, parameters, primitives)
-    except UnsupportedSyntaxError as error:
-        if not inspect.isfunction(source) or error.line is None:
-            raise
-        raise UnsupportedSyntaxError(error.message, error.line, error.column, file_of(source)) from None
 
 
 def is_array_syntax(node: ast.AST) -> bool:

@@ -26,9 +26,6 @@ UNITS = {
 _WITH_INVERSES = frozenset(UNITS) - {"sqrt(2)", "sqrt(3)"}
 """Units that people divide by: ``1/sqrt(2)`` is ``sqrt(2)/2``."""
 
-_ROUNDING = 4.0 * 2.0**-53
-"""Largest relative difference due to rounding only."""
-
 
 @dataclass(frozen=True)
 class NamedNumber:
@@ -90,7 +87,7 @@ def nearest_named(value: float) -> float | None:
     values = _values()
     place = bisect_left(values, abs(value))
     for near in values[max(place - 1, 0) : place + 1]:
-        if abs(near - abs(value)) <= _ROUNDING * near:
+        if abs(near - abs(value)) <= 4.0 * 2.0**-53 * near:  # largest relative difference due to rounding only
             return math.copysign(near, value)
     return None
 
@@ -159,9 +156,6 @@ right digits they are at least."""
 DIGITS_OF_FUNCTIONS = 14
 """Digits that are right in the exponential or the logarithm of a rounded number."""
 
-_FIGURES_OF_A_NAME = 3
-"""Figures of a number with a name."""
-
 
 def short(number: float, digits: int = DIGITS) -> float:
     """The decimal of few figures, or the number with a name, that a number is up to rounding; itself if there is none.
@@ -186,7 +180,7 @@ def short(number: float, digits: int = DIGITS) -> float:
 
 def figures(number: float) -> int:
     """Length of a number for a reader: its significant figures, and its minus. All long numbers are alike."""
-    own = _FIGURES_OF_A_NAME if named_number(abs(number)) is not None else _decimal_figures(number)
+    own = 3 if named_number(abs(number)) is not None else _decimal_figures(number)  # figures of a number with a name
     own = min(own, MOST_FIGURES + 1)
     return own + (number < 0)
 

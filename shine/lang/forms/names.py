@@ -24,9 +24,6 @@ GREEK = {
 }  # fmt: skip
 """Greek letters by name, without the capitals that are Latin letters too."""
 
-_COMPARED = 2_000
-"""Most names that are searched for a similar one: comparing texts is slow."""
-
 
 def normalized(name: str) -> str:
     """A name as Python reads it: in Unicode's NFKC form (Unicode Standard Annex 31), where `µ` is `μ` and `ﬁ` is `fi`.
@@ -183,7 +180,8 @@ def similar(name: str, names: Iterable[str], alike: float = 0.6) -> str | None:
     """
     if len(name) > MOST_CHARACTERS:
         return None
-    compared = {known.lower(): known for known in islice(names, _COMPARED)}
+    # Most names that are searched for a similar one: comparing texts is slow.
+    compared = {known.lower(): known for known in islice(names, 2_000)}
     found = difflib.get_close_matches(name.lower(), compared, n=1, cutoff=alike)
     return compared[found[0]] if found else None
 

@@ -161,9 +161,6 @@ SHORT_LOSS_ARGUMENTS = {
 They are understood in a loss that has no argument `prediction`; in others they are columns beside the data.
 """
 
-ALIKE = 0.75
-"""Least similarity, from 0 to 1, of a word that is suggested in the place of an unknown one."""
-
 P = ParamSpec("P")
 
 _SHINE_WORDS = {word: shine for shine, word in ESTIMATOR_WORDS.items()}
@@ -191,7 +188,8 @@ def meant(word: str, allowed: Collection[str]) -> str | None:
     >>> meant("max_time", ["seconds", "seed"]), meant("seconds", ["max_time"]), meant("niterations", ["generations"])
     ('seconds', 'max_time', 'generations')
     """
-    return synonym(word, allowed) or (None if word in NOTES else similar(word, allowed, ALIKE))
+    # Least similarity, from 0 to 1, of a word that is suggested in the place of an unknown one.
+    return synonym(word, allowed) or (None if word in NOTES else similar(word, allowed, 0.75))
 
 
 def hint(word: str, allowed: Collection[str], settings: Collection[str] = ()) -> str:

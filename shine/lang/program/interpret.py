@@ -16,9 +16,6 @@ from shine.lang.program.program import STORAGE_TYPES, Parameter, Program, Statem
 
 Shape = tuple[int, ...]
 
-_HARMLESS = 2.0**31
-"""Smaller numbers overflow in no type, so NumPy's warnings need not be silenced, which takes a microsecond."""
-
 
 @dataclass(frozen=True)
 class Wording:
@@ -109,7 +106,8 @@ class Signature:
         kind = array.dtype.kind
         if kind not in "biuf":
             raise TypeError(f"{self._named(parameter)} has dtype {array.dtype}; numbers are needed")
-        if kind != "f" or (array.ndim == 0 and abs(array.item()) < _HARMLESS):
+        # Smaller numbers overflow in no type, so NumPy's warnings need not be silenced, which takes a microsecond.
+        if kind != "f" or (array.ndim == 0 and abs(array.item()) < 2.0**31):
             converted = array.astype(dtype)
         else:
             with np.errstate(invalid="ignore", over="ignore"):

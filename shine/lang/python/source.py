@@ -7,15 +7,15 @@ import copy
 import inspect
 import textwrap
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from shine.base.errors import UnsupportedSyntaxError
+from shine.base.errors import UnsupportedSyntaxError, placed
 from shine.lang.forms.grammar import reject
 
 Definition = ast.FunctionDef | ast.Lambda
@@ -71,6 +71,16 @@ def file_of(function: FunctionType) -> str | None:
     return str(path)
 
 
+@contextmanager
+def in_file_of(source: object, start: str = "") -> Iterator[None]:
+    """Begin the messages of `UnsupportedSyntaxError`s in this way; those with a line get the file of a function."""
+    try:
+        yield
+    except UnsupportedSyntaxError as error:
+        file = file_of(source) if isinstance(source, FunctionType) and error.line is not None else None
+        raise UnsupportedSyntaxError(start + error.message, error.line, error.column, file or error.file) from None
+
+
 def _definition_in(source: str, code: CodeType) -> Definition:
     """The definition that a text consists of; it must take the arguments of a function's code."""
     node = definition_in(source)
@@ -88,12 +98,10 @@ def definition_in(source: str) -> Definition:
 
     An `UnsupportedSyntaxError` if the text is anything else.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python warns about code that it would run; this code never runs
-            body = ast.parse(textwrap.dedent(source).strip()).body
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise UnsupportedSyntaxError(f"its text is not Python: {error}") from None
+    errors = SyntaxError, ValueError, MemoryError, RecursionError
+    with placed("its text is not Python", *errors, kind=UnsupportedSyntaxError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python warns about code that it would run; this code never runs
+        body = ast.parse(textwrap.dedent(source).strip()).body
     match body:
         case [ast.FunctionDef() as node]:
             return node

@@ -17,9 +17,6 @@ from shine.lang.simplify.terms import (
     value,
 )
 
-_DEEPEST = 4
-"""Greatest nesting of factors that are taken out."""
-
 _Key = tuple[float, float, bool]
 """A common factor: (term, sign of its exponent, True), or (numerator without its sign, denominator, False)."""
 
@@ -39,7 +36,8 @@ class SumBuilder(Builder):
             return self.terms.constant(value(total.constant) + 0.0)
         plain = self.sum(*total)
         result = plain
-        if depth < _DEEPEST and len(total.parts) + (total.constant != ZERO) > 1:
+        # Greatest nesting of factors that are taken out.
+        if depth < 4 and len(total.parts) + (total.constant != ZERO) > 1:
             factored = _Factoring(self, total, depth).result()
             if factored is not None and self.rank(factored) < self.rank(plain):
                 result = factored

@@ -24,10 +24,6 @@ from shine.lang.simplify.terms import (
 
 _ODD = basic_where(lambda facts: facts.family == "function" and facts.parity == "odd")
 
-_LARGEST_SHIFT = 20.0
-"""Largest summand that an exponential lets out as a factor: ``exp(x)`` underflows only where ``exp(x + 20)`` nearly
-does, and overflows only where ``exp(x - 20)`` nearly does."""
-
 
 class ConstantMover(FunctionBuilder):
     """Moves constants out of functions."""
@@ -78,7 +74,9 @@ class ConstantMover(FunctionBuilder):
     def _with_factor_of_exponential(self, arguments: tuple[int, ...]) -> Product | None:
         total = self.sum_of(arguments[0])
         shift = value(total.constant)
-        if not total.parts or not 0 < abs(shift) <= _LARGEST_SHIFT:
+        # Largest summand that an exponential lets out as a factor: ``exp(x)`` underflows only where ``exp(x + 20)``
+        # nearly does, and overflows only where ``exp(x - 20)`` nearly does.
+        if not total.parts or not 0 < abs(shift) <= 20.0:
             return None
         scale = self._folded("exp", shift)
         if scale is None:

@@ -18,9 +18,6 @@ from shine.lang.simplify.terms import NO_RANGES, Range, Terms
 ARITHMETIC = frozenset({"add", "sub", "mul", "div"})
 """Functions that a simplified formula may use, unless a primitive set is given."""
 
-_MOST_PASSES = 50
-"""Most passes. Formulas settle after a few."""
-
 _MOST_WORK, _FREE_WORK = 30, 500
 """Most work of all passes, for each node of the formula and besides, after which no other pass begins (see
 `Terms.work`)."""
@@ -115,7 +112,7 @@ def settled(
     assigned = {name for name, _ in tree.assignments}
     ranges = {name: ranges[name] for name in tree.parameters if name in ranges and name not in assigned}
     equal_sized, left = [tree], _MOST_WORK * tree.size + _FREE_WORK
-    for _ in range(_MOST_PASSES):
+    for _ in range(50):  # formulas settle after a few passes
         if left <= 0:
             break
         following, work = _pass(tree, step, functions, ranges)

@@ -75,7 +75,8 @@ class Terms:
         self._functions = functions
         self._values_of = values_of
         self._ranges = ranges
-        self.are_ordinary = all(max(map(abs, ranges.get(name, (math.inf,)))) <= _ORDINARY for name in self._names)
+        # The largest size of ordinary values is 2^128.
+        self.are_ordinary = all(max(map(abs, ranges.get(name, (math.inf,)))) <= 2.0**128 for name in self._names)
         """Whether all names are known to have values of ordinary size: of a few, products are finite."""
         self._number_types: set[type] = set()
         self.work = 0
@@ -226,10 +227,6 @@ MINUS_ONE: Coefficient = (-1.0, 1.0)
 
 _LARGEST = 2.0**500
 """Coefficients beyond this, or below its inverse, are not merged: their products could overflow or underflow."""
-
-
-_ORDINARY = 2.0**128
-"""Largest size of ordinary values."""
 
 
 class Unfit(Exception):

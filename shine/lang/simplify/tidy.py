@@ -123,18 +123,9 @@ COMMON = names_where(
 """Functions that a tidy formula may use besides its own: arithmetic, roots and sines, but no names where people write
 `1/x` and `x**(1/3)`."""
 
-_MOST_STEPS = 3
-"""Most products of sums that are multiplied out, one after the other."""
-
 _WORK, _FREE_WORK = 20, 500
 """Most work of a pass, for each node that it has simplified and besides, after which it tries no other forms (see
 `Terms.work`)."""
-
-_MOST_NESTED = 4
-"""Most forms that are tried one within the other."""
-
-_LARGEST_DIVISOR = 10**6
-"""Largest whole number that replaces the multiplication by its inverse."""
 
 _LARGEST_NUMERATOR, _LARGEST_DENOMINATOR = 1000, 99
 """Largest terms of other simple fractions."""
@@ -229,7 +220,8 @@ class _Tidy(AngleForms):
     @property
     def _may_try(self) -> bool:
         """Whether the work so far leaves time for other forms: it is in proportion to the formula simplified so far."""
-        return self._nested <= _MOST_NESTED and self.terms.work < _FREE_WORK + _WORK * self.finished
+        # Most forms that are tried one within the other.
+        return self._nested <= 4 and self.terms.work < _FREE_WORK + _WORK * self.finished
 
     def _multiplied_out(self, product: Product) -> int | None:
         """``x*(2 - y/x)`` as ``2*x - y``; None if there is no sum to multiply with."""
@@ -251,7 +243,8 @@ class _Tidy(AngleForms):
             return math.copysign(1.0, number), named.denominator * UNITS[named.unit]
         if number and factor[1] == 1 and abs(number) < 1 and figures(number) > min(MOST_FIGURES, self._digits - 2):
             divisor = float(round(1 / number))
-            if abs(divisor) < _LARGEST_DIVISOR and abs(divisor * number - 1) < 10.0**-self._digits:
+            # Largest whole number that replaces the multiplication by its inverse.
+            if abs(divisor) < 10**6 and abs(divisor * number - 1) < 10.0**-self._digits:
                 return math.copysign(1.0, number), abs(divisor)
         return self._fraction(number, 1) or factor
 
@@ -340,7 +333,7 @@ class _Tidy(AngleForms):
 
     def _other_sums(self, total: Sum) -> Iterator[Sum]:
         expanded = self.expanded(total)
-        for _ in range(_MOST_STEPS):
+        for _ in range(3):  # most products of sums that are multiplied out, one after the other
             if expanded is None:
                 break
             yield expanded

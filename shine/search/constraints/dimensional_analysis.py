@@ -193,9 +193,6 @@ def _dense(form: Form, arity: int) -> Floats:
 Form = dict[int, Fraction]
 """A linear form: coefficient by unknown, without zeros. An unknown is the exponent of a base unit in some value."""
 
-_LARGEST_DENOMINATOR = 100
-"""Largest denominator of a constant exponent within a definition: 0.3333333333333333 is read as 1/3."""
-
 
 @dataclass(frozen=True)
 class Rule:
@@ -296,7 +293,8 @@ def _derived(primitive: Primitive) -> Rule:
         elif not operands:
             forms.append({})
         elif name == "pow" and (exponent := numbers[operands[1]]) is not None and np.isfinite(exponent):
-            forms.append(_combined({0: Fraction(exponent).limit_denominator(_LARGEST_DENOMINATOR)}, inner))
+            # Largest denominator of a constant exponent within a definition: 0.3333333333333333 is read as 1/3.
+            forms.append(_combined({0: Fraction(exponent).limit_denominator(100)}, inner))
         else:
             rule = _listed_rule(name, RULES | LIBRARY_RULES)
             assert rule.result is not None

@@ -29,9 +29,6 @@ from shine.search.models.model import Model
 STATES, LEAST_REST, MOST_REST = 400, 1e-9, 0.02
 """States that are drawn, and bounds of the rest, as a share of a column, that counts as none."""
 
-ERRORS = 3.0
-"""Largest relative standard error of a constant, times this, is the rest that counts as none."""
-
 SMALL = 1e-3
 """Share of the largest term below which a term is left out, if the rest allows it."""
 
@@ -109,7 +106,8 @@ def _rest(model: SystemModel) -> float:
     errors, constants = model.standard_errors(), model.constants
     known = np.isfinite(errors) & (constants != 0)
     worst = float(np.abs(errors[known] / constants[known]).max(initial=0.0))
-    return min(max(ERRORS * worst, LEAST_REST), MOST_REST)
+    # Three times the largest relative standard error of a constant is the rest that counts as none.
+    return min(max(3.0 * worst, LEAST_REST), MOST_REST)
 
 
 def _terms(model: SystemModel, states: Floats, rates: Floats) -> tuple[list[str], Floats, list[tuple[int, ...]]]:

@@ -27,17 +27,8 @@ from shine.lang.simplify.tidy import tidy
 DEGREES = (2, 3)
 """Degrees of the polynomials, one after the other, until the steps are exact."""
 
-MOST_TERMS = 90
-"""Most coefficients of all states: a step has the slope of each."""
-
 ROWS_A_TERM = 2
 """Steps that each coefficient of a state needs."""
-
-THROUGH = 6
-"""Readings of a polynomial between two of them."""
-
-PRICE = 6.0
-"""Nats of a term: some nodes and a constant."""
 
 ROUNDING, RIGHT = 1e-10, 9
 """Error of a step, as a share of a state's spread, that the integrator leaves; and right digits of exact coefficients,
@@ -84,7 +75,7 @@ class _Steps:
             times, states = run.times[known], run.states[known] / spread
             if len(times) < 2:
                 continue
-            count = min(THROUGH, len(times))
+            count = min(6, len(times))  # readings of a polynomial between two of them
             first = np.clip(np.arange(len(times) - 1) - count // 2 + 1, 0, len(times) - count)
             near = first[:, None] + np.arange(count)
             asked = times[:-1, None] + np.diff(times)[:, None] * shares
@@ -189,7 +180,7 @@ class _Flow:
     def nats(self, errors: Floats, terms: int) -> float:
         """Length of the description of the steps, up to a constant."""
         square = np.array(max(float(dot(errors, errors)) / len(errors), ROUNDING**2))
-        return float(len(errors) / 2 * log(square)) + PRICE * terms
+        return float(len(errors) / 2 * log(square)) + 6.0 * terms  # nats of a term: some nodes and a constant
 
 
 def flow_equations(
@@ -219,7 +210,8 @@ def flow_equations(
     for degree in DEGREES:
         flow = _Flow.of(degree, states, steps, late)
         terms = len(flow.monomials)
-        if states * terms > MOST_TERMS or len(steps.lengths) < ROWS_A_TERM * terms or late():
+        # Most coefficients of all states: a step has the slope of each.
+        if states * terms > 90 or len(steps.lengths) < ROWS_A_TERM * terms or late():
             break
         kept, constants = np.arange(states * terms), flow.start()
         while True:

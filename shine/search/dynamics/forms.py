@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from shine.base.errors import DataError, UnsupportedSyntaxError
+from shine.base.errors import DataError, UnsupportedSyntaxError, placed
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats
 from shine.data.trajectories import Trajectories, Trajectory
@@ -28,9 +28,6 @@ from shine.search.dynamics.smoothing.smoothing import Smoothed, SmoothedRun, smo
 from shine.search.dynamics.system import SystemModel, whole_steps
 from shine.search.models.model import Model
 from shine.search.templates.template import Parameter
-
-SMOOTHING = 0.2
-"""Most of the seconds that smoothing should take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +121,8 @@ def known_units(trajectories: Trajectories, states: Sequence[str], given: Mappin
             + (f'give {listed(wanted)} a unit, "1" for none')
         )
     for name, unit in known.items():
-        try:
+        with placed(f"units: of {shown(name)}", ValueError):
             parse_unit(unit)
-        except ValueError as error:
-            raise ValueError(f"units: of {shown(name)}: {error}") from None
     return known
 
 
@@ -164,7 +159,8 @@ def _free(trajectories: Trajectories, settings: DynamicsSettings) -> Form:
     time = None if settings.autonomous else trajectories.time
     if settings.kind == "ode":
         seconds = settings.search.stop.seconds
-        smooth = smoothed(trajectories, None if seconds is None else SMOOTHING * seconds)
+        # Most of the seconds that smoothing should take.
+        smooth = smoothed(trajectories, None if seconds is None else 0.2 * seconds)
         if settings.order == 2:
             return _second_order(trajectories, smooth, settings.autonomous)
         return Form(trajectories, smooth, tuple(Part((name,)) for name in trajectories.states), time, False)
@@ -340,11 +336,6 @@ def _as_steps(run: Trajectory) -> SmoothedRun:
     )
 
 
-CHANGING = 0.8
-"""Rate of a quantity, as a share of the sizes of its terms' rates, from which the readings do not keep it; where noise
-hides all, this is 0.7."""
-
-
 def conserving(text: str, trajectories: Trajectories, smooth: Smoothed, features: Sequence[str]) -> dict[str, str]:
     """Right sides of all states, as a template, that keep a quantity.
 
@@ -370,15 +361,14 @@ def conserving(text: str, trajectories: Trajectories, smooth: Smoothed, features
         sign, with more than two states.
     """
     names = trajectories.states
-    try:
+    told = lambda error: f"{error}; it is a formula of {listed(names)}"  # noqa: E731
+    with placed("conserve", UnsupportedSyntaxError, ValueError, told=told):
         tree = parse(text, names)
         slopes = [simplify(derivative(tree, name)) for name in names]
         # The unknown functions have what numbers all derivatives share: x for 2*x.
         numbers = {abs(number) for slope in slopes for number in with_named_constants(slope)[1].tolist() if number}
         shares = ([simplify(parse(f"({slope})/{number!r}", names)) for slope in slopes] for number in sorted(numbers))
         slopes = min([slopes, *shares], key=lambda each: sum(slope.size for slope in each))
-    except (UnsupportedSyntaxError, ValueError) as error:
-        raise UnsupportedSyntaxError(f"conserve: {error}; it is a formula of {listed(names)}") from None
     if len(names) == 1:
         raise DataError(f"conserve: {names[0]} is the only state, and would stand still")
     states, speeds = (np.concatenate([getattr(run, kind) for run in smooth.runs]) for kind in ("states", "rates"))
@@ -387,7 +377,9 @@ def conserving(text: str, trajectories: Trajectories, smooth: Smoothed, features
     change, most = (
         float(np.sqrt(np.add.reduce(np.add.reduce(each, axis=1) ** 2))) for each in (changes, np.abs(changes))
     )
-    if not change < CHANGING * most:
+    # Rate of a quantity, as a share of the sizes of its terms' rates, from which the readings do not keep it; where
+    # noise hides all, this is 0.7.
+    if not change < 0.8 * most:
         raise DataError(f"conserve: the readings do not keep {text}: nothing in it makes up for what changes")
     arguments = ", ".join(features)
     function = unused_name("f", features)

@@ -35,12 +35,6 @@ SOURCES, WORSE = 6, 12.0
 MOST_FACTORS, MOST_TERMS = 14, 4
 """Most different terms that are tried for a state, and most terms of a sum."""
 
-KEPT = 8
-"""Most new candidates of a state."""
-
-LAWS = 3
-"""Most candidates of a state that are tried as the law of others."""
-
 RIDGE = 1e-10
 """Added to the correlations of terms: dependent ones share their weight."""
 
@@ -159,7 +153,7 @@ def alike(
     if all(candidates):
         for order, images in exchanges(states, len(sought)):
             to = dict(zip(sought, (sought[image] for image in order), strict=True))
-            for rank in range(LAWS):
+            for rank in range(3):  # most candidates of a state that are tried as the law of others
                 for shift in range(len(sought)):
                     models = [own[0] for own in candidates]
                     _copy_along(models, candidates, rows, (to, images), (rank, shift), known_images)
@@ -301,7 +295,7 @@ class _Regression:
             sizes = np.add.reduce(self.nodes[places], axis=1)
             lengths.append(description.final(losses, sizes, np.full(len(places), count)))
             chosen += places.tolist()
-        for place in np.argsort(np.concatenate(lengths), kind="stable")[:KEPT].tolist():
+        for place in np.argsort(np.concatenate(lengths), kind="stable")[:8].tolist():  # most new candidates of a state
             yield self.sum(chosen[place])
 
     def sum(self, places: Sequence[int]) -> Model | None:

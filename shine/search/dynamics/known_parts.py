@@ -33,9 +33,6 @@ from shine.search.templates.template import Parameter, Template, read_parameters
 RUN = "run"
 """Name of the control, and the subscript of a constant by run."""
 
-MARK = 0.25
-"""Added to places that stand for constants: no whole or half exponent comes about."""
-
 
 class _Cases(Rebuilding):
     """Takes the case of a run, and writes out names."""
@@ -71,7 +68,8 @@ def of_run(tree: Tree, number: int) -> tuple[Tree, list[int]]:
     """The equation of one run, without cases, and the places of its constants among those of the tree."""
     named, values = with_named_constants(tree)
     places = named.parameters[len(named.parameters) - len(values) :]
-    visitor = _Cases(number, {name: ast.Constant(place + MARK) for place, name in enumerate(places)})
+    # Added to places that stand for constants: no whole or half exponent comes about.
+    visitor = _Cases(number, {name: ast.Constant(place + 0.25) for place, name in enumerate(places)})
     for name, value in named.assignments:
         visitor.written[name] = visitor.visit(value)
     numbered = replace(tree, assignments=(), result=visitor.visit(named.result))

@@ -16,17 +16,8 @@ from shine.data.trajectories import Trajectories, Trajectory
 from shine.search.description import DescriptionLength
 from shine.search.dynamics.smoothing.smoothing import Smoothed, SmoothedRun
 
-INTERPOLATED = 1e-6
-"""Error of clean readings, as a share of a state's spread: it balances the states."""
-
 SQUARED = 0.5
 """Factor of the logarithm of the mean squared error in the negative log-likelihood of a reading."""
-
-ROUNDING = 1e-20
-"""Least mean squared error, in units of the expected one: what rounding leaves of clean readings."""
-
-EXPLAINED = 1.5
-"""Mean squared error of an integral, in units of the readings' expected one, that may be noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +35,8 @@ class Readings:
     @cached_property
     def deviations(self) -> list[Floats]:
         """Expected error of each reading in each run, shape (n_times, n_states)."""
-        least = INTERPOLATED * np.sqrt(np.where(np.isfinite(self.variances), self.variances, 1.0))
+        # Error of clean readings, as a share of a state's spread: it balances the states.
+        least = 1e-6 * np.sqrt(np.where(np.isfinite(self.variances), self.variances, 1.0))
         return [np.where(run.noise > 0, run.noise, least) for run in self.smooth.runs]
 
     @cached_property
@@ -91,7 +83,8 @@ class Readings:
         total = 0.0
         for at, (length, loss) in enumerate(zip(self.lengths[:read], losses.tolist(), strict=False)):
             counts = (np.array([sum(each[at::read])]) for each in (sizes, constants))
-            total += float(length.final(np.array([max(loss, ROUNDING)]), *counts)[0])
+            # Least mean squared error, in units of the expected one: what rounding leaves of clean readings.
+            total += float(length.final(np.array([max(loss, 1e-20)]), *counts)[0])
         return total
 
     def losses(self, rollouts: Sequence[Floats]) -> tuple[Floats, Floats]:
@@ -121,7 +114,8 @@ class Readings:
                 rest = np.where(known[:, at], given.states[:, at], own.states[:, at]) - area[:, rate]
                 rollouts.append(own.states.copy())
                 rollouts[-1][:, at] = area[:, rate] + stable_mean(rest, known[:, at] / deviations[:, at] ** 2)
-            if self.losses(rollouts)[1][at] <= EXPLAINED:
+            # Mean squared error of an integral, in units of the readings' expected one, that may be noise.
+            if self.losses(rollouts)[1][at] <= 1.5:
                 found.append((at, rate))
         return found
 

@@ -232,9 +232,6 @@ MOST_CORNERS = 32
 REACHES, NEAR_ONE = (0.1, 0.03, 0.01), 24
 """Steps of the refinement, as shares of the box, and the states tried around the best one in each."""
 
-LEAST_NOISE = 1e-3
-"""Least error of a new reading, as a share of a state's spread: clean data promise no cleaner experiment."""
-
 Box = Mapping[str, float | tuple[float, float]]
 
 
@@ -316,7 +313,8 @@ def next_experiment(
     lengths = np.array([rival.nats for rival in rivals])
     weights = exp(np.where(np.isfinite(lengths), lengths[0] - lengths, -50.0))
     weights = weights / np.add.reduce(weights)
-    scale = np.maximum(best.noise, LEAST_NOISE * spread)
+    # Least error of a new reading, as a share of a state's spread: clean data promise no cleaner experiment.
+    scale = np.maximum(best.noise, 1e-3 * spread)
     rng = np.random.default_rng(seed)
 
     def distances(starts: Floats) -> Floats:

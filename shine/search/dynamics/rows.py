@@ -29,26 +29,8 @@ LEAST_SECONDS = 1e-3
 LEAST_AGAIN = 0.5
 """Seconds from which another search for a state is worth its start."""
 
-EXPLAINED = 2.0
-"""Mean squared error of an equation, in units of those of the rates, up to which it explains them."""
-
 EXACT = 1e-12
 """Error of the rollouts, as a share of the variance, of a system that explains all."""
-
-SHORT = 12
-"""Complexity from which a shorter equation is looked for."""
-
-EVEN = 0.5
-"""Share of the rows, those with the least errors, that weigh the same: a few very precise ones would decide alone."""
-
-PRECISE = 1e-9
-"""Least error of a rate, as a share of the rates' spread: integrators of generated data leave no less."""
-
-REACHED = 2.0
-"""Factor of the expected loss at which a clean rate is explained."""
-
-CLEAN = 1e-4
-"""Expected loss, as a share of the rates' variance, below which the first formula that reaches it is right or near."""
 
 LEAST_EVIDENCE = 8.0
 """Least independent rates that are assumed: with fewer, no formula but a constant would be allowed."""
@@ -79,9 +61,12 @@ class RateRows:
         """The rows of a data set, the errors of its rates, and how many of them are independent."""
         expected = 1 / (float(stable_sum(1 / errors**2)) / len(errors))
         variance = dataset.target_square / dataset.weight
-        share = REACHED * expected / variance if variance > 0 else 0.0
+        # Factor of the expected loss at which a clean rate is explained.
+        share = 2.0 * expected / variance if variance > 0 else 0.0
         evidence = max(independent, LEAST_EVIDENCE) if independent < dataset.n_rows else None
-        return cls(dataset, evidence, share if share < CLEAN else 0.0, float(errors.min()))
+        # Expected loss, as a share of the rates' variance, below which the first formula that reaches it is right or
+        # near.
+        return cls(dataset, evidence, share if share < 1e-4 else 0.0, float(errors.min()))
 
     @property
     def errors(self) -> Floats:
@@ -132,8 +117,10 @@ def rate_rows(
         )
     rates, errors, values = rates[known], errors[known], values[known]
     spread = math.sqrt(float(stable_sum((rates - stable_sum(rates) / len(rates)) ** 2)) / len(rates))
-    least = float(np.sort(errors)[int(EVEN * (len(errors) - 1))])
-    errors = np.maximum(errors, max(least, PRECISE * spread, float(np.finfo(float).tiny)))
+    # Share of the rows, those with the least errors, that weigh the same: a few very precise ones would decide alone.
+    least = float(np.sort(errors)[int(0.5 * (len(errors) - 1))])
+    # Least error of a rate, as a share of the rates' spread: integrators of generated data leave no less.
+    errors = np.maximum(errors, max(least, 1e-9 * spread, float(np.finfo(float).tiny)))
     every = features_of(trajectories, autonomous)
     names = tuple(name for name in every if name != without)
     values = values[:, [every.index(name) for name in names]]
@@ -218,8 +205,10 @@ class RateSearches(Searches):
             for number, rows in enumerate(self.rows)
             if rows
         }
-        long = [any(model.complexity > SHORT for model in models) for models in own]
-        wanting = [number for number, misfit in missed.items() if misfit > EXPLAINED or long[number]]
+        # Complexity from which a shorter equation is looked for.
+        long = [any(model.complexity > 12 for model in models) for models in own]
+        # Mean squared error of an equation, in units of those of the rates, up to which it explains them.
+        wanting = [number for number, misfit in missed.items() if misfit > 2.0 or long[number]]
         for place, number in enumerate(sorted(wanting, key=lambda each: -missed[each])):
             share = (until - self.session.clock()) / (len(wanting) - place)
             if self.stopped_by_user or share < LEAST_AGAIN:

@@ -16,9 +16,6 @@ from shine.data.trajectories import Trajectories
 from shine.evaluate.rollouts.fitting import FitSettings, fit_rollouts
 from shine.evaluate.rollouts.native import functions
 from shine.lang.forms.names import listed, shown
-from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.forms.tape import functions_of
-from shine.lang.forms.tree import Tree
 from shine.search.constraints.constraints import Constraints
 from shine.search.constraints.units import is_product
 from shine.search.dynamics.conserved import planes_of
@@ -43,7 +40,6 @@ from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.sharing import with_sharing, with_short_numbers
 from shine.search.dynamics.system import SystemModel, digits_of
 from shine.search.evolution.observers import NOBODY, Observers
-from shine.search.finishing.polishing import oddities_of
 from shine.search.models.model import Model
 from shine.search.models.result import USER
 
@@ -51,24 +47,12 @@ FIRST_SEARCHES, FIRST_SYSTEMS, LAST_SEARCHES, LAST_SYSTEMS, LAST_CHECKS = 0.5, 0
 """Shares of the seconds at which the stages end: a search for each state, rollouts of systems, both once more, and the
 check on what was kept back."""
 
-MOST_SYSTEMS = 100
-"""Most systems that are fitted to the trajectories in a stage."""
-
-HOPELESS = 30.0
-"""Nats by which the rates may speak against the equations of a system that is still integrated, beyond the first."""
-
 TRIED = 0.5
 """Share of the seconds in which forms with and without a hidden state are tried; the best one has the rest."""
 
 APART, MOST_SHARING = 0.7, 10
 """Share of a stage's seconds for systems of the equations as they were found, and most systems that are tried with
 shared constants then."""
-
-MOST_ALIKE = 4
-"""Most systems of one law for exchanged states that are integrated in a stage, whatever the rates say."""
-
-SHARING = 12.0
-"""Nats by which the description of a system may be longer than the shortest one to be tried with shared constants."""
 
 FIRST = 12
 """Systems that are integrated whatever the rates say: the front shows what simpler ones miss."""
@@ -285,15 +269,18 @@ class _Finding:
         if apart and not self.form.is_map:
             fronts = with_integrals(fronts, self.searches.joined, self.form.trajectories.states, self.form.readings)
         if apart:
-            images = alike(fronts, self.searches.joined, self.form.trajectories.states, MOST_ALIKE)
+            # Most systems of one law for exchanged states that are integrated in a stage, whatever the rates say.
+            images = alike(fronts, self.searches.joined, self.form.trajectories.states, 4)
             most = self.searches.settings.evolution.max_size
             fronts = with_terms_of_others(fronts, self.searches.joined, self.form.trajectories.states, most)
         systems = best_first(fronts)
         with stage("integrating systems"):
             for number, candidates in enumerate(chain(islice(systems, FIRST), images, systems)):
-                hopeless = number >= FIRST + len(images) and sum(each.nats for each in candidates) > HOPELESS
+                # Nats by which the rates may speak against the equations of a system that is still integrated, beyond
+                # the first.
+                hopeless = number >= FIRST + len(images) and sum(each.nats for each in candidates) > 30.0
                 ended = self.systems and (late(APART) or self.searches.stopped_by_user)
-                if hopeless or number == MOST_SYSTEMS or ended:
+                if hopeless or number == 100 or ended:  # most systems that are fitted to the trajectories in a stage
                     break
                 models = tuple(each.model for each in candidates)
                 if models not in self.systems:
@@ -343,7 +330,9 @@ class _Finding:
     def _share(self, images: Sequence[tuple[Model, ...]], late: Callable[[], bool]) -> None:
         """Share constants in the best systems where that is shorter, in those of one law first: they share most."""
         best, session = self._best.nats, self.session
-        near = [key for key, each in self.systems.items() if each.nats <= best + SHARING and key not in self.tried]
+        # Nats by which the description of a system may be longer than the shortest one to be tried with shared
+        # constants.
+        near = [key for key, each in self.systems.items() if each.nats <= best + 12.0 and key not in self.tried]
         for key in sorted(near, key=lambda each: (each not in images, self.systems[each].nats))[:MOST_SHARING]:
             if late():
                 break
@@ -437,19 +426,11 @@ def fitted(
         starts=starts.reshape(runs, states),
         noise=noise,
         covariance=covariance,
-        nats=readings.nats(relative, sizes, [count + restarts for count in counts]) + _oddity(trees),
+        nats=readings.nats(relative, sizes, [count + restarts for count in counts]),
         rest=readings.nats(relative, [0] * len(trees), [restarts] * len(trees)),
         restarts=restarts,
         stiff=bool(stiff),
     )
-
-
-def _oddity(trees: Sequence[Tree]) -> float:
-    """Nats by which the equations look odd (see `shine.search.description`); none for constants by run."""
-    plain = [tree for tree in trees if not tree.assignments]
-    functions = {name: tree.functions[name] for tree in plain for name in functions_of(tree) if name in tree.functions}
-    names = dict.fromkeys(name for tree in plain for name in tree.parameters)
-    return float(sum(oddities_of(plain, PrimitiveSet(tuple(functions.values()), tuple(names)))))
 
 
 def unfitted(equations: Sequence[Equation], form: Form) -> SystemModel:

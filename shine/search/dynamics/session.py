@@ -16,11 +16,10 @@ import numpy as np
 
 from shine.base.typing import AnyArray, Floats
 from shine.data.datasets.dataset import Dataset
-from shine.lang.forms.names import cut
 from shine.lang.forms.tree import Primitive
 from shine.search.evolution.observers import Observers, Progress, forget, ignore
 from shine.search.evolution.run_state import State
-from shine.search.evolution.run_state_checks import check_integer, seconds_of, text_of
+from shine.search.evolution.run_state_checks import check_integer, formed, seconds_of, text_of
 from shine.search.evolution.settings import StopSettings
 from shine.search.models.model import Model
 from shine.search.models.result import USER, Result
@@ -103,7 +102,7 @@ class MotionState:
         def of(part: str) -> dict[str, AnyArray]:
             return {name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)}
 
-        try:
+        with formed("run's state"):
             searches = {
                 name: SearchState(
                     state := State.from_arrays(each["state"], of(f"searches.{at}."), table),
@@ -116,8 +115,6 @@ class MotionState:
             fits = {text_of(key, "name of a fit"): arrays[f"fits.{at}"] for at, key in enumerate(header["fits"])}
             begins = {name: seconds_of(value) for name, value in header["begins"].items()}
             return cls(searches, fits, begins, seconds_of(header["seconds"]))
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"a part of the run's state is missing or has another form: {cut(error)}") from None
 
 
 class Session:

@@ -28,12 +28,6 @@ from shine.search.dynamics.known_parts import bare
 from shine.search.dynamics.summands import NoSum, Product, exchanged, exchanges, summands, written
 from shine.search.dynamics.system import SystemModel
 
-RIGHT = 8
-"""Digits of a constant that readings without noise tell, at least, though errors grow along a run."""
-
-CLEAN = 1e-12
-"""Error of rollouts, as a share of the variance, of readings without noise."""
-
 WORSE, ROUNDING = 4.0, 1e-16
 """Factor by which short numbers may raise the error, and the error that is rounding."""
 
@@ -47,12 +41,14 @@ def with_short_numbers(system: SystemModel, fit: Callable[[Sequence[Equation]], 
     fit : callable
         Equations -> the system with the initial states that fit best, and constants without a name as given.
     """
-    if not system.error < CLEAN or any(tree.assignments for tree in system.trees):
+    # Error of rollouts, as a share of the variance, of readings without noise.
+    if not system.error < 1e-12 or any(tree.assignments for tree in system.trees):
         return system
     equations = []
     for model in system.equations:
         numbers = with_named_constants(model.tree)[1].tolist()
-        tree = with_numbers(model.tree, [short(number, RIGHT) for number in numbers])
+        # Digits of a constant that readings without noise tell, at least, though errors grow along a run.
+        tree = with_numbers(model.tree, [short(number, 8) for number in numbers])
         equations.append(Equation(replace(model, tree=tree), (KNOWN,) * len(numbers)))
     found = fit(equations)
     if not found.error <= max(WORSE * system.error, ROUNDING) or np.array_equal(found.constants, system.constants):
@@ -68,9 +64,6 @@ are known roughly."""
 
 RATIOS = tuple(Fraction(*each) for each in ((2, 1), (1, 2), (3, 1), (1, 3), (3, 2), (2, 3)))
 """Ratios of the coefficients of one term in two equations, as numbers of molecules give them."""
-
-SIMPLE = 2.0
-"""Standard errors up to which a coefficient may be 0 or 1."""
 
 Fit = Callable[[Sequence[Equation]], SystemModel]
 """Fits the system of some equations to the trajectories."""
@@ -184,7 +177,8 @@ class _System:
                 if len(term.places) == term.inner:
                     found.append(term.product)
                     continue
-                value, error = float(constants[term.places[0]]), SIMPLE * float(errors[term.places[0]])
+                # Standard errors up to which a coefficient may be 0 or 1.
+                value, error = float(constants[term.places[0]]), 2.0 * float(errors[term.places[0]])
                 if abs(value) > error or len(own) == 1:
                     whole = 1.0 if term.product.powers and abs(value - 1) <= error else value
                     sign = math.copysign(1.0, term.product.coefficient)

@@ -18,19 +18,10 @@ from shine.lang.forms.interpretation import Interpretation
 from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 
-MOST_SUMMANDS = 12
-"""Most summands of a sum that is multiplied out."""
-
-MOST_POWER = 3
-"""Largest power of a sum that is multiplied out."""
-
 _NUMBER = re.compile(r"(?<![\w.])(?<!\*\*)\d+\.?\d*(?:e[+-]?\d+)?(?![\w.])")
 
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*(?!\w*\()")
 """A name that is not called."""
-
-MOST_STATES = 4
-"""Most states that are exchanged."""
 
 
 class NoSum(ValueError):
@@ -121,7 +112,7 @@ def exchanges(states: Sequence[str], count: int) -> list[tuple[tuple[int, ...], 
     count : int
         Number of states that are no further ones. Of many, and with other further ones, none are exchanged.
     """
-    usual = 0 < count <= MOST_STATES and len(states) % count == 0
+    usual = 0 < count <= 4 and len(states) % count == 0  # most states that are exchanged
     orders = permutations(range(count)) if usual else iter([()])
     next(orders)  # each in its place
     return [
@@ -185,13 +176,13 @@ def collected(products: Iterable[Product]) -> list[Product]:
 
 
 def _product(left: list[Product], right: list[Product]) -> list[Product]:
-    if len(left) * len(right) > MOST_SUMMANDS:
+    if len(left) * len(right) > 12:  # most summands of a sum that is multiplied out
         return [_factor(left) * _factor(right)]
     return collected(one * other for one in left for other in right)
 
 
 def _raised(base: list[Product], exponent: float) -> list[Product]:
-    if len(base) > 1 and exponent in range(2, MOST_POWER + 1):
+    if len(base) > 1 and exponent in range(2, 4):  # larger powers of sums are not multiplied out
         found = base
         for _ in range(int(exponent) - 1):
             found = _product(found, base)

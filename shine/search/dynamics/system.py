@@ -31,10 +31,6 @@ Controls = AnyArray | Callable[[float], Any] | None
 """Values of the controls at the asked times, shape (n_times, n_controls), or a function of the time."""
 
 
-WHOLE = 1e-6
-"""Share of a step by which the times of a map may miss whole steps."""
-
-
 class SystemSummary(str):
     """A table of constants, as text."""
 
@@ -402,7 +398,8 @@ def whole_steps(times: Floats, step: float) -> Floats:
     """Numbers of steps since the first of the times of a map; a `DataError` if they are not whole."""
     numbers = (times - times[0]) / step
     whole = np.round(numbers)
-    if np.abs(numbers - whole).max() > WHOLE * max(float(whole[-1]), 1.0):
+    # Share of a step by which the times of a map may miss whole steps.
+    if np.abs(numbers - whole).max() > 1e-6 * max(float(whole[-1]), 1.0):
         raise DataError(
             f"the times are not whole steps of {step:.6g} apart, as a map needs; give the number of each step"
         )

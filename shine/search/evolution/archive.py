@@ -14,12 +14,11 @@ import numpy as np
 
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Hashes, Indices, Mask
-from shine.compiler.arrays import exp
 from shine.compiler.tapes import constant_counts, find_coefficients, weigh_forms
 from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
-from shine.search.description import DescriptionLength, oddities
+from shine.search.description import DescriptionLength
 from shine.search.evolution.complexity import SLACK, code_weights, complexities, line_costs, weighed
 from shine.search.evolution.memory import symbols
 
@@ -41,21 +40,14 @@ class Archive:
         Losses and lines. A slope of 1 and an intercept of 0 are not written, and cost nothing.
     weights : mapping of str to float
         Weights of complexity (see `shine.search.evolution.complexity.complexities`).
-    nat : float
-        Relative change of the loss that one nat of log-likelihood is worth. Of formulas of one complexity whose losses
-        differ by less than their oddities, the plainer one stays (see `shine.search.description`). 0 compares
-        losses alone.
     """
 
     individuals: Population
     scores: Scores
     weights: Mapping[str, float]
-    nat: float = 0.0
 
     @classmethod
-    def empty(
-        cls, primitives: PrimitiveSet, width: int, weights: Mapping[str, float] | None = None, nat: float = 0.0
-    ) -> Self:
+    def empty(cls, primitives: PrimitiveSet, width: int, weights: Mapping[str, float] | None = None) -> Self:
         """An empty archive for individuals of at most `width` nodes, and their lines."""
         weights = weights or {}
         slope, *intercepts = line_costs(weights)
@@ -64,7 +56,7 @@ class Archive:
         nobody = Population(
             np.zeros((rows, width), np.int16), np.zeros((rows, width)), np.ones(rows, np.int64), primitives
         )
-        return cls(nobody, Scores(np.full(rows, np.inf), np.ones(rows), np.zeros(rows)), weights, nat)
+        return cls(nobody, Scores(np.full(rows, np.inf), np.ones(rows), np.zeros(rows)), weights)
 
     @property
     def levels(self) -> int:
@@ -75,16 +67,6 @@ class Archive:
     def best_losses(self) -> Floats:
         """Loss of the best formula of each complexity, shape (levels,)."""
         return self.scores.losses[: self.levels]
-
-    @cached_property
-    def criteria(self) -> Floats:
-        """Loss of each individual with the price of its oddity."""
-        return self._priced(self.scores.losses, self.individuals)
-
-    def _priced(self, losses: Floats, population: Population) -> Floats:
-        if self.nat == 0:
-            return losses
-        return losses * exp(self.nat * oddities(population))
 
     @cached_property
     def constants(self) -> Indices:
@@ -139,7 +121,7 @@ class Archive:
         confirmed : callable, optional
             Says which formulas may enter the archive; it is asked about those that would.
         """
-        worst = self.criteria[-self.levels :]
+        worst = self.scores.losses[-self.levels :]
         found, every, levels = list[Population](), list[Scores](), list[Indices]()
         for each, own in ((population, scores), *more):
             forms = own.every
@@ -149,37 +131,30 @@ class Archive:
             every.append(Scores(forms.losses.ravel()[at], forms.slopes.ravel()[at], forms.intercepts.ravel()[at]))
             levels.append(level.ravel()[at])
         population, scores, level = Population.concatenate(found), Scores.concatenate(every), np.concatenate(levels)
-        criteria = self._priced(scores.losses, population)
-        better = np.flatnonzero(criteria < worst[level])
-        if not len(better):
+        if not len(population):
             return self
         # What is there comes first: of equals it stays.
-        touched = np.unique(level[better])
+        touched = np.unique(level)
         there = (touched + self.levels * np.arange(KEPT)[:, None]).ravel()
-        everyone = Population.concatenate([self.individuals.take(there), population.take(better)])
-        scores = Scores.concatenate([self.scores.take(there), scores.take(better)])
-        level = np.concatenate([there % self.levels, level[better]])
-        criteria = np.concatenate([self.criteria[there], criteria[better]])
+        everyone = Population.concatenate([self.individuals.take(there), population])
+        scores = Scores.concatenate([self.scores.take(there), scores])
+        level = np.concatenate([there % self.levels, level])
         names = symbols(everyone)
-        best, ranks = _best_of_each(level, criteria, scores.losses, names)
+        best, ranks = _best_of_each(level, scores.losses, names)
         while confirmed is not None:
             entering = best[best >= len(there)]
             wrong = entering[~confirmed(everyone.take(entering), scores.take(entering))]
             if not len(wrong):
                 break
             scores.losses[wrong] = np.inf
-            best, ranks = _best_of_each(level, criteria, scores.losses, names)
+            best, ranks = _best_of_each(level, scores.losses, names)
         rows = level[best] + self.levels * ranks
-        changed = self._with(there, rows, everyone.take(best), scores.take(best))
-        known = self.criteria.copy()
-        known[there], known[rows] = np.inf, criteria[best]
-        changed.__dict__["criteria"] = known
-        return changed
+        return self._with(there, rows, everyone.take(best), scores.take(best))
 
     def entrance(self, population: Population) -> Floats:
         """Loss from which on an individual enters the archive with no line, shape (n_individuals,)."""
         slope, *intercepts = line_costs(self.weights)
-        worst, most = self.criteria[-self.levels :], int(np.ceil(slope + max(intercepts)))
+        worst, most = self.scores.losses[-self.levels :], int(np.ceil(slope + max(intercepts)))
         padded = np.append(worst, np.full(most, -np.inf))
         highest: Floats = np.lib.stride_tricks.sliding_window_view(padded, most + 1).max(axis=1)
         return highest[complexities(population, self.weights) - 1]
@@ -231,9 +206,9 @@ class Archive:
         return np.flatnonzero((losses < smaller) & ~(smaller <= enough))
 
 
-def _best_of_each(levels: Indices, criteria: Floats, losses: Floats, symbols: Hashes) -> tuple[Indices, Indices]:
+def _best_of_each(levels: Indices, losses: Floats, symbols: Hashes) -> tuple[Indices, Indices]:
     """Positions of the best few different formulas of each level, and their ranks from 0."""
-    order = np.lexsort((criteria, levels))
+    order = np.lexsort((losses, levels))
     order = order[np.isfinite(losses[order])]
     # Of formulas of the same symbols, the best stays: most are the same function, or differ in constants only.
     alike = np.lexsort((symbols[order], levels[order]))

@@ -135,7 +135,7 @@ class _Run:
     def __init__(
         self, world: World, stop: StopSettings, rng: np.random.Generator, observers: Observers, continued: bool
     ) -> None:
-        state, nat = observers.state, world.scoring.nat
+        state = observers.state
         if state is not None:
             world = replace(world, settings=settings_of(state, world.primitives, world.settings))
         settings = world.settings
@@ -145,9 +145,9 @@ class _Run:
         self.deadline = Deadline(observers.clock, limit)
         if state is None:
             width = width_of(world.primitives, settings.max_size)
-            self.rng, self.archive = rng, Archive.empty(world.primitives, width, settings.complexity, nat)
+            self.rng, self.archive = rng, Archive.empty(world.primitives, width, settings.complexity)
         else:
-            self.rng, self.archive = restored_generator(state.random), replace(state.archive, nat=nat)
+            self.rng, self.archive = restored_generator(state.random), state.archive
         pool = observers.pool
         self.epochs = LocalEpochs(self.deadline) if pool is None or settings.islands == 1 else WorkerEpochs(pool)
         self.full_epoch = True
@@ -341,8 +341,8 @@ class _Run:
             # An exact formula is longer than others may be.
             known, width = self.archive, longest
             self.world = replace(self.world, settings=_wider(self.world.settings, width))
-            settings, nat = self.world.settings, self.world.scoring.nat
-            self.archive = Archive.empty(self.world.primitives, width, settings.complexity, nat)
+            settings = self.world.settings
+            self.archive = Archive.empty(self.world.primitives, width, settings.complexity)
             self.known = [Known.nobody()] * settings.islands
             self.habitats = [self.world.habitat(number, self._scorer()) for number in range(settings.islands)]
             scorer = self._scorer()

@@ -88,7 +88,7 @@ def renewed(state: State, scoring: Scoring, clock: Callable[[], float]) -> State
     """The state of a run with everybody scored on another sample, which has a description length."""
     assert scoring.description is not None
     old, description = state.archive, scoring.description
-    empty = Archive.empty(state.primitives, old.individuals.width, old.weights, scoring.nat)
+    empty = Archive.empty(state.primitives, old.individuals.width, old.weights)
     scorer = Scorer(scoring, empty, Deadline(clock))
     scorer.scored(old.individuals.take(np.flatnonzero(np.isfinite(old.scores.losses))))
     islands = []

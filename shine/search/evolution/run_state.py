@@ -10,7 +10,7 @@ import numpy as np
 
 from shine.base.typing import AnyArray, Mask
 from shine.evaluate.scores import Scores
-from shine.lang.forms.names import cut, normalized
+from shine.lang.forms.names import normalized
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
 from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
@@ -28,6 +28,7 @@ from shine.search.evolution.run_state_checks import (
     check_losses,
     check_scores,
     checked_arrays,
+    formed,
     generator_of,
     names_of,
     plain,
@@ -141,10 +142,8 @@ class State:
         ValueError
             If a part is missing, does not fit the others, or is not a formula.
         """
-        try:
+        with formed("run's state"):
             return cls._checked(header, checked_arrays(arrays), table)
-        except (KeyError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
-            raise ValueError(f"a part of the run's state is missing or has another form: {cut(error)}") from None
 
     @classmethod
     def _checked(cls, header: Mapping[str, Any], arrays: Arrays, table: Mapping[str, Primitive]) -> Self:

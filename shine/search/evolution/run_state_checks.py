@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
+from shine.base.errors import placed
 from shine.base.typing import AnyArray, Floats, Hashes
 from shine.evaluate.scores import Scores
 from shine.lang.forms.names import cut, shown, value_text
@@ -171,6 +173,12 @@ _MOST_POOL, _MOST_CHILDREN = 64, 2**32 - 1
 """Bounds of a seed from a file: NumPy makes pools of four words, and counts children in one word."""
 
 
+def formed(what: str) -> AbstractContextManager[None]:
+    """Raise a `ValueError` for what a file lacks, or holds in another form."""
+    errors = KeyError, TypeError, IndexError, AttributeError, OverflowError, MemoryError
+    return placed(f"a part of the {what} is missing or has another form", *errors, kind=ValueError, told=cut)
+
+
 def restored_generator(state: Mapping[str, Any]) -> np.random.Generator:
     """The generator with a state that `generator_state` returned.
 
@@ -179,7 +187,7 @@ def restored_generator(state: Mapping[str, Any]) -> np.random.Generator:
     ValueError
         If it is not the state of a generator.
     """
-    try:
+    with formed("random generator's state"):
         seed = state["seed"]
         if not 0 <= seed["children"] <= _MOST_CHILDREN or not 4 <= seed["pool_size"] <= _MOST_POOL:
             raise ValueError("the seed of the random generator has numbers out of range")
@@ -190,8 +198,6 @@ def restored_generator(state: Mapping[str, Any]) -> np.random.Generator:
             n_children_spawned=seed["children"],
         )
         return _with_bits(_bit_generator(state["bits"]["bit_generator"])(sequence), state["bits"])
-    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
-        raise _unfit(error) from None
 
 
 def reserved_child(rng: np.random.Generator) -> np.random.Generator:
@@ -204,10 +210,8 @@ def reserved_child(rng: np.random.Generator) -> np.random.Generator:
 
 def generator_of(bits: Mapping[str, Any]) -> np.random.Generator:
     """A generator with the state of a bit generator; it must not spawn. Raises a `ValueError` for any other state."""
-    try:
+    with formed("random generator's state"):
         return _with_bits(_bit_generator(bits["bit_generator"])(), bits)
-    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
-        raise _unfit(error) from None
 
 
 def _with_bits(generator: Any, bits: Mapping[str, Any]) -> np.random.Generator:
@@ -222,10 +226,6 @@ def _with_bits(generator: Any, bits: Mapping[str, Any]) -> np.random.Generator:
         raise OverflowError("a negative number")
     generator.state = bits
     return np.random.Generator(generator)
-
-
-def _unfit(error: Exception) -> ValueError:
-    return ValueError(f"a part of the random generator's state is missing or has another form: {cut(error, 100)}")
 
 
 def plain(value: Any) -> Any:

@@ -107,9 +107,6 @@ class _Factors:
 FIRST_SLICE = 16
 """Individuals in the first slice, before the speed of the evaluator is known."""
 
-SECONDS_BETWEEN_CHECKS = 0.2
-"""Time that a slice should take, so that a run ends soon after its deadline."""
-
 Fitter = Callable[[Population, Scores, Floats], Population]
 """Individuals, their scores, losses below which they must come (see `Scorer.scored`) -> the same individuals, some of
 them with better constants."""
@@ -142,11 +139,6 @@ class Scoring:
     confirmation: Confirmation | None = None
     scaled: bool = False
     first: PopulationEvaluator | None = None
-
-    @property
-    def nat(self) -> float:
-        """The nat of the description length; 0 without one."""
-        return 0.0 if self.description is None else self.description.nat
 
 
 class OutOfTime(Exception):
@@ -270,7 +262,8 @@ class Scorer:
             before, after = before.without(_among(new, keys)), after.without(_among(individuals, keys))
         self.evaluations += len(individuals)
         elapsed = self._deadline.clock() - began
-        self._slice = max(1, int(len(individuals) * min(SECONDS_BETWEEN_CHECKS / max(elapsed, 1e-9), 1e6)))
+        # Time that a slice should take, so that a run ends soon after its deadline.
+        self._slice = max(1, int(len(individuals) * min(0.2 / max(elapsed, 1e-9), 1e6)))
         return individuals, before, after
 
     def _without_factors(self, population: Population) -> Population:

@@ -42,12 +42,6 @@ _STEPS, _MANY_STEPS = 8, 50
 _NATS = 1e-3
 """Fitting the others ends once a step promises to shorten the description of the residuals by less than this."""
 
-_ROUNDING = 2.0**-52
-"""Relative error of a product."""
-
-_MOST_CANCELLED = 1e10
-"""Rounding errors of large terms count up to so many times those of the target; a formula with more is chaotic."""
-
 _CAUTION = 2.0
 """Weight of what the fit loses by a number: people keep a digit that is half certain."""
 
@@ -58,12 +52,6 @@ because of `_ROUND_CAUTION`, and some of the fit."""
 _ROUND_CAUTION = 15.0
 """The same as `_CAUTION` when a constant is rounded off: a digit more is due if the constant would otherwise move by
 more than 0.55 standard deviations. So 424 +- 42 becomes 420, not 400, as people write it."""
-
-_SHORT = 8
-"""A constant of at most so many digits has been rounded already: a fitted one has more."""
-
-_SAFE = 0.1
-"""Share of a constant's deviation that the last digit of a rounded constant may be worth."""
 
 
 def snapped(
@@ -111,7 +99,8 @@ def rounded_off(
     fixed = _nothing_fixed(population)
     for i, column, rank in zip(*(part.tolist() for part in places(population)), strict=True):
         value = float(population.values[i, column])
-        fixed[i, rank] = is_simple(value) or (math.isfinite(value) and value == rounded(value, _SHORT))
+        # A constant of at most so many digits has been rounded already: a fitted one has more.
+        fixed[i, rank] = is_simple(value) or (math.isfinite(value) and value == rounded(value, 8))
     search = _Search(linearizer, rows, least_error, nats, _ROUNDED_OFF, _ROUND_CAUTION, MOST_LOST)
     return search.replaced(population, fixed, out_of_time)
 
@@ -322,9 +311,11 @@ def _rounding_errors(population: Population, equations: NormalEquations, least_e
         constants = _constants(population, i)
         squares = np.diag(equations.matrices[i])[3 : 3 + len(constants)]
         with np.errstate(all="ignore"):
-            own = float(np.add.reduce((_ROUNDING * constants) ** 2 * squares))
+            own = float(np.add.reduce(((2.0**-52) * constants) ** 2 * squares))  # relative error of a product
         if math.isfinite(own):
-            least[row] = max(least_error, min(own, _MOST_CANCELLED * least_error))
+            # Rounding errors of large terms count up to so many times those of the target; a formula with more is
+            # chaotic.
+            least[row] = max(least_error, min(own, 1e10 * least_error))
     return least
 
 
@@ -374,5 +365,6 @@ def without_idle_digits(
         if abs(value) < idle * deviation:
             values[i, column] = 0.0
         elif not is_simple(value):
-            values[i, column] = rounded_to(value, _SAFE * deviation)
+            # Share of a constant's deviation that the last digit of a rounded constant may be worth.
+            values[i, column] = rounded_to(value, 0.1 * deviation)
     return replace(population, values=values)

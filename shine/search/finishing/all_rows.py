@@ -44,8 +44,8 @@ INFERENCE_ROWS = SAMPLED_ROWS
 """Rows that tell the kind of the standard errors, what the rows do not determine, and quantiles of the noise. The sums
 over all rows say the rest."""
 
-Further = Callable[[Sequence[Model]], Sequence[float]]
-"""Formulas -> further nats of each (see `shine.search.models.certainty.choose`)."""
+Allowed = Callable[[Sequence[Model]], Mask]
+"""Formulas -> which of them may be chosen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +83,11 @@ class FitToAllRows:
         return self.basis.rows
 
     def judged(
-        self, models: Sequence[Model], choice: Choice, further: Further | None
+        self, models: Sequence[Model], choice: Choice, allowed: Allowed | None
     ) -> tuple[tuple[Model, ...], Choice]:
         """The front with constants, losses and standard errors by all rows.
 
-        The choice follows the rule of the search, with the losses on all rows; without `further` it stays. The models
+        The choice follows the rule of the search, with the losses on all rows; without `allowed` it stays. The models
         that lose their place on the front leave it, but never the chosen one.
         """
         all_rows = self.all_rows
@@ -100,13 +100,13 @@ class FitToAllRows:
         found = list(with_supported_digits(found, self.sample, rows=all_rows.effective_rows))
         best = found[choice.index]
         front = pareto_front(found, 0.0)
-        if further is None and best not in front:
+        if allowed is None and best not in front:
             front = tuple(sorted((*front, best), key=lambda model: model.complexity))
-        if further is None:
+        if allowed is None:
             choice = replace(choice, index=front.index(best))
         else:
             enough = good_enough(self.sample, self.loss, self.stop_loss, self.dtype)
-            choice = choose(front, enough, self._description(), further(front))
+            choice = choose(front, enough, self._description(), allowed(front))
         return front, choice
 
     def _weighted(self, features: tuple[str, ...], best: Model) -> AllRows:

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from shine.base.errors import DataError
-from shine.base.typing import Floats
+from shine.base.typing import Mask
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.data.datasets.serial import ALIKE
@@ -24,10 +24,10 @@ from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.evolution import Outcome
-from shine.search.finishing.all_rows import FitToAllRows, Further
+from shine.search.finishing.all_rows import Allowed, FitToAllRows
 from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counterpart, directed, to_refit
 from shine.search.finishing.poles import without_poles
-from shine.search.finishing.polishing import not_beaten, oddities_of, unless_interrupted
+from shine.search.finishing.polishing import not_beaten, unless_interrupted
 from shine.search.finishing.refinement import Refined, Refinement, measured
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.models.certainty import (
@@ -139,16 +139,16 @@ class Finish:
             best = front[counterpart(front, seen)]
         front = with_supported_digits(front, rows)
         front = front_in_user_units(front, self.task, self._enough(rows), self.settings.evolution.allows)
+        allowed, word = self._directed(front, self.task.user_rows)
         if by_kept_rows is None:
-            choice = self._chosen(front, rows, self._further_nats(front, self.task.user_rows), leaving=True)
+            choice = self._chosen(front, rows, allowed, leaving=True)
         else:
             choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
         base = choice.reason
         noise = self._noise_of(rows)
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
-        notes = self._directed(front, self.task.user_rows)[1] + left_out
-        choice = replace(choice, reason=choice.reason + notes)
+        choice = replace(choice, reason=choice.reason + word + left_out)
         degree = self.loss.degree
         basis = basis_in_user_units(rows, self.task, self.loss, noise)
         if self.split.validation or self.rows_with_outliers is not None or self.all_rows is not None:
@@ -166,8 +166,8 @@ class Finish:
         if self.rows_with_outliers is not None:
             models, choice = self._with_outliers(models, choice, rows)
         if self.all_rows is not None:
-            further = None if self.split.validation else partial(self._further_nats, rows=basis.rows)
-            outcome, models, choice = self._on_all_rows(outcome, models, choice, base, basis, further)
+            among = None if self.split.validation else lambda models: self._directed(models, basis.rows)[0]
+            outcome, models, choice = self._on_all_rows(outcome, models, choice, base, basis, among)
         estimate = noise_in_user_units(estimated_noise(rows, noise), self.task) if takes_noise(self.loss) else None
         found = Front(models, choice.index, choice.reason, beside)
         return Result.of(outcome, found, self.budget.spent(), self.settings.seed, estimate), rows
@@ -201,7 +201,7 @@ class Finish:
         choice: Choice,
         base: str,
         basis: Basis,
-        further: Further | None,
+        allowed: Allowed | None,
     ) -> tuple[Outcome, tuple[Model, ...], Choice]:
         """The models fitted to and judged on all rows, of which the search saw a sample; `base` begins the reason."""
         assert self.all_rows is not None
@@ -219,7 +219,7 @@ class Finish:
                 rules=self._rules_as_written,
             )
             try:
-                models, choice = fit.judged(models, choice, further)
+                models, choice = fit.judged(models, choice, allowed)
                 return (
                     outcome,
                     models,
@@ -240,7 +240,7 @@ class Finish:
         """The choice by the rows that were kept back."""
         primitives = self.task.primitives
         kept = KeptRows(with_model(self.split.kept, self._noise_of(rows), self.loss), self.split.validation)
-        lengths = lengths_of(front, description_length(rows, self.loss), self._further_nats(front, rows))
+        lengths = lengths_of(front, description_length(rows, self.loss), self._directed(front, rows)[0])
         share = self.settings.stop.loss
         return chosen_by(front, lengths, kept, self.loss, share, primitives, self.threads)
 
@@ -304,13 +304,13 @@ class Finish:
         return good_enough(rows, self.loss, self.settings.stop.loss, fitness.dtype)
 
     def _chosen(
-        self, front: Sequence[Model], rows: Dataset, further: Sequence[float] | None = None, leaving: bool = False
+        self, front: Sequence[Model], rows: Dataset, allowed: Mask | None = None, leaving: bool = False
     ) -> Choice:
         """The formula to recommend, of those of the scaled data or (`leaving`) of the given ones.
 
         Where errors follow one another, what is new in each is described, with the correlation that the formula leaves.
         """
-        choice = choose(front, self._enough(rows), description_length(rows, self.loss), further)
+        choice = choose(front, self._enough(rows), description_length(rows, self.loss), allowed)
         exact = front[choice.index].loss <= self._enough(rows)
         if exact or rows.serial is None or not self.loss.kind.follows_from_moments:
             return choice
@@ -320,7 +320,7 @@ class Finish:
             errors = roots * (given.target - evaluate(model.tree, list(given.columns), np.float64, COMPILED))
             judged.append(replace(model, loss=model.loss * rows.serial.shrinkage(errors)))
         described = description_length(replace(rows, serial=None), self.loss)
-        return shortest(judged, described, further)
+        return shortest(judged, described, allowed)
 
     def _check_not_empty(self, front: Sequence[Model]) -> None:
         if front:
@@ -332,11 +332,6 @@ class Finish:
             )
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
 
-    def _directed(self, front: Sequence[Model], rows: Dataset) -> tuple[Floats, str]:
+    def _directed(self, front: Sequence[Model], rows: Dataset) -> tuple[Mask, str]:
         primitives = with_functions(self.task.primitives, LINE_FUNCTIONS)
         return directed(front, rows, self.settings.constraints, primitives, self.threads)
-
-    def _further_nats(self, front: Sequence[Model], rows: Dataset) -> list[float]:
-        """Nats of each formula's oddity; inf if it may not be chosen."""
-        nats = oddities_of([model.tree for model in front], with_functions(self.task.primitives, LINE_FUNCTIONS))
-        return (np.array(nats) + self._directed(front, rows)[0]).tolist()

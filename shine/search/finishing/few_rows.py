@@ -35,14 +35,8 @@ FEW, FEW_SHARE, LARGEST_SHARE = 3, 0.03, 0.25
 """Observations that prove nothing by themselves: this number, or this share if it is more; never more than the last
 share, but at least one."""
 
-REPEATS = 2
-"""Least rows of a value, in the mean, for which they are one observation."""
-
 WORTH = 10.0
 """Nats by which the other rows must speak for a pole. Its constants alone gain a few, as it may lie anywhere."""
-
-MOST_COMPARED = 6
-"""Most simpler formulas that a formula is compared with: those of the least loss."""
 
 TOLERANCE = 1e-6
 """Relative change of the loss at which a fit has converged."""
@@ -95,7 +89,8 @@ class FewRows:
         simpler = (each for each in others if each.complexity <= model.complexity and self.domain.is_steady(each.tree))
         errors = squared_errors(model.tree, self._rows)
         cells = list(_observations(model.tree, self._rows))
-        return any(self._is_no_better(errors, each.tree, cells) for each in islice(simpler, MOST_COMPARED))
+        # Most simpler formulas that a formula is compared with: those of the least loss.
+        return any(self._is_no_better(errors, each.tree, cells) for each in islice(simpler, 6))
 
     def _is_no_better(self, errors: Floats, simpler: Tree, cells: Sequence[Indices]) -> bool:
         """Whether a formula with these squared errors is hardly better than a simpler one on all but a few cells."""
@@ -133,7 +128,8 @@ def _observations(tree: Tree, rows: Dataset) -> Iterator[Indices]:
     if len(cells) > 1:
         cells.append(np.unique(np.array(cells), axis=1, return_inverse=True)[1].reshape(-1))
     for cell in cells:
-        if 1 < int(cell.max()) + 1 <= rows.n_rows / REPEATS:
+        # Least rows of a value, in the mean, for which they are one observation.
+        if 1 < int(cell.max()) + 1 <= rows.n_rows / 2:
             yield cell
 
 

@@ -37,12 +37,6 @@ Validation = Literal["random", "groups", "time"]
 UNITS = {"random": "rows with different features", "groups": "groups", "time": "rows"}
 """Units of rows that are kept back."""
 
-DRAWING = 2
-"""Number of the random generator that draws the rows, beside that of the search."""
-
-COMPARED_ROWS = 100_000
-"""Rows up to which those with equal features are kept back together: comparing more of them takes seconds."""
-
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
@@ -123,7 +117,8 @@ def kept_back(dataset: Dataset, validation: str | None, fraction: float, seed: i
         If groups are needed and missing or given and not used, or too few rows or groups are left to search in.
     """
     check_validation(validation, fraction)
-    method, rng = validation_of(dataset, validation), np.random.default_rng((seed, DRAWING))
+    # Number of the random generator that draws the rows, beside that of the search.
+    method, rng = validation_of(dataset, validation), np.random.default_rng((seed, 2))
     if not method:
         return np.zeros(dataset.n_rows, np.bool_)
     if method == "groups" and dataset.groups is None:
@@ -161,14 +156,12 @@ def _complete_groups(groups: Indices, fraction: float, rng: np.random.Generator)
 
 def _alike(dataset: Dataset) -> Indices:
     """Number of each row's features: replicates of a row that the search saw would only show the noise."""
-    if dataset.n_rows > COMPARED_ROWS:
+    # Rows up to which those with equal features are kept back together: comparing more of them takes seconds.
+    if dataset.n_rows > 100_000:
         return np.arange(dataset.n_rows)
     numbers: Indices = np.unique(dataset.columns.T, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return numbers
 
-
-JUDGED_ROWS = 100_000
-"""Most rows kept back that are looked at: more would not change the choice."""
 
 KEPT_BACK = {
     "random": "that the search did not see",
@@ -210,7 +203,8 @@ def chosen_by(
     """
     # The loss that is the mean of the errors; others have other units, such as the variance of the rows.
     mean = Loss(loss.kind.name, loss.kind)
-    rows = kept.rows.sampled(JUDGED_ROWS, np.random.default_rng(0))
+    # Most rows kept back that are looked at: more would not change the choice.
+    rows = kept.rows.sampled(100_000, np.random.default_rng(0))
     population = population_of([model.tree for model in front], primitives)
     predictions = MachineEvaluator(rows, "mse", False, "float64", threads).predict(population)
     with np.errstate(all="ignore"):
@@ -286,13 +280,13 @@ def counterpart(front: Sequence[Model], model: Model) -> int:
 
 def directed(
     front: Sequence[Model], rows: Dataset, constraints: Constraints, primitives: PrimitiveSet, threads: int
-) -> tuple[Floats, str]:
-    """Further nats of each formula (see `choose`), and a word for the reason of the choice.
+) -> tuple[Mask, str]:
+    """Formulas that may be chosen (see `choose`), and a word for the reason of the choice.
 
-    They are inf if the formula orders a pair of rows wrongly, and another does not. Penalties alone do not do: 100
-    times the loss of a formula that is nearly exact is next to nothing.
+    One may not that orders a pair of rows wrongly, while another does not. Penalties alone do not do: 100 times the
+    loss of a formula that is nearly exact is next to nothing.
     """
-    free = np.zeros(len(front))
+    free = np.ones(len(front), np.bool_)
     if not (constraints.monotonic and constraints.penalty):
         return free, ""
     trees = [replace(model.tree, parameters=rows.features) for model in front]
@@ -301,4 +295,4 @@ def directed(
     wrong = measure.wrong_shares(population, np.ones(len(front))) > 0
     if wrong.all():
         return free, "; no formula keeps the monotonicity in all pairs of rows"
-    return np.where(wrong, math.inf, 0.0), "; of those that keep the monotonicity" if wrong.any() else ""
+    return ~wrong, "; of those that keep the monotonicity" if wrong.any() else ""

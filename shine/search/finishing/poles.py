@@ -36,7 +36,7 @@ perhaps the columns cannot be combined so, or cannot reach so far."""
 
 BEHIND = 30.0
 """Nats by which a formula whose constants are fitted may be longer than the shortest sound description, and still be
-chosen by what its numbers and its oddity change: what is further behind is shown on the front as it is."""
+chosen by what its numbers change: what is further behind is shown on the front as it is."""
 
 MAY_WIN = 12.0
 """Nats by which the best formula of a complexity may be longer than the shortest description, and still be chosen after

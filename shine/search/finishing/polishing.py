@@ -20,7 +20,6 @@ from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.simplify.terms import Range
-from shine.search.description import oddities
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.snapping import Nats, rounded_off, snapped, with_affordable, without_idle_digits
 from shine.search.models.front import pareto_front
@@ -39,9 +38,6 @@ _STEPS, _LAST_STEPS = 50, 5
 
 _NO_NATS = 0.1
 """Log-likelihood that nobody misses."""
-
-_IDLE = 3.0
-"""Standard deviations from which a constant is worth its nodes in a formula that cannot be chosen."""
 
 _NATS_A_NODE = 0.5
 """Log-likelihood that simple constants may cost, for each node of the formula."""
@@ -96,7 +92,8 @@ class Polishing:
         linearizer = self._linearizer(dataset)
         if dataset.n_rows > POLISHING_ROWS:
             fitted = converged(fitted, linearizer, self.tolerance, _LAST_STEPS)
-        return without_idle_digits(fitted, linearizer, dataset.effective_rows, self.least_error(dataset), _IDLE)
+        # Standard deviations from which a constant is worth its nodes in a formula that cannot be chosen.
+        return without_idle_digits(fitted, linearizer, dataset.effective_rows, self.least_error(dataset), 3.0)
 
     def versions(self, fitted: Population, primitives: PrimitiveSet, dataset: Dataset) -> Iterator[list[Tree]]:
         """The formulas with fitted constants, and then with simple ones, both simplified.
@@ -191,11 +188,6 @@ def population_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population
     """Trees as a population of the search's primitives, which are compiled already, and of others only if needed."""
     used = {name for tree in trees for name in functions_of(tree)}
     return Population.from_trees(trees, with_functions(primitives, sorted(used)))
-
-
-def oddities_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> list[float]:
-    """Nats by which each formula looks odd (see `shine.search.description`)."""
-    return oddities(population_of(trees, primitives)).tolist() if trees else []
 
 
 def converged(population: Population, linearizer: Linearizer, tolerance: float, steps: int = _STEPS) -> Population:

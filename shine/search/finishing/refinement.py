@@ -43,7 +43,7 @@ from shine.search.finishing.poles import (
     prospects,
     without_poles,
 )
-from shine.search.finishing.polishing import POLISHING_ROWS, Polishing, oddities_of, population_of, preferred
+from shine.search.finishing.polishing import POLISHING_ROWS, Polishing, population_of, preferred
 from shine.search.finishing.shorter import shortened, tidied
 from shine.search.models.certainty import fitted_constants, lengths_of, written_length
 from shine.search.models.front import pareto_front
@@ -69,9 +69,6 @@ TOLERANCE = 1e-13
 REWRITTEN, DIGITS_OF_FITS = 8, 9
 """Exact formulas, the simplest, that are written with short numbers; and digits of their constants that are surely
 right."""
-
-CONSTANT_DIGITS = 6
-"""Significant digits of the best constant under a loss that has no other hint; the fit that follows refines it."""
 
 Refined = tuple[tuple[Model, ...], tuple[Model, ...], str]
 """The front, what is beside it, and what the reason tells of better formulas that were left out."""
@@ -196,12 +193,6 @@ class Draft:
         """The trees with the constants that they had before the fit."""
         return population_of(self.trees, self.primitives)
 
-    @cached_property
-    def odd(self) -> dict[Model, float]:
-        """Nats by which each formula looks odd."""
-        every = list(dict.fromkeys(self.kept))
-        return dict(zip(every, oddities_of([model.tree for model in every], self.primitives), strict=True))
-
     def simpler(self, tree: Tree) -> Tree:
         """A simplified formula."""
         return simplify(tree, primitives=self.primitives, functions=COMPILED, ranges=self.rows.ranges)
@@ -223,7 +214,7 @@ class Draft:
         versions: dict[object, list[Model]] = {}
         for model in models:
             versions.setdefault(form_of(model.tree), []).append(model)
-        price = partial(self.surprise, described=None)
+        price = partial(surprise, evidence=self.evidence)
         plain = sorted((min(each, key=price) for each in versions.values()), key=lambda model: model.complexity)
         rows, kept = self.rows.sampled(POLISHING_ROWS, np.random.default_rng(0)), dict[Model, Floats]()
         for model in plain:
@@ -235,13 +226,9 @@ class Draft:
                 kept[model] = values
         return list(kept)
 
-    def surprise(self, model: Model, described: DescriptionLength | None) -> float:
-        """See `surprise`."""
-        return surprise(model, self.odd[model], self.evidence, described)
-
     def front_of(self, models: Sequence[Model]) -> tuple[Model, ...]:
         """The Pareto front of some models."""
-        price = partial(self.surprise, described=self.described)
+        price = partial(surprise, evidence=self.evidence, described=self.described)
         return pareto_front(self.plainest(models), self.end.enough, price)
 
 
@@ -373,7 +360,7 @@ def beside(draft: Draft) -> None:
         return
     own = {form_of(model.tree) for model in front}
     every = [*front, *(model for model in draft.plainest(draft.kept) if form_of(model.tree) not in own)]
-    lengths = lengths_of(every, draft.described, [draft.odd[model] for model in every])
+    lengths = lengths_of(every, draft.described)
     near = [at for at in np.argsort(lengths, kind="stable").tolist() if lengths[at] <= lengths.min() + NEAR]
     others = [every[at] for at in near if at >= len(front) and draft.domain.is_steady(every[at].tree)]
     draft.beside = tuple(others[:MOST_BESIDE])
@@ -446,21 +433,22 @@ def _told(draft: Draft) -> str:
     return f"; left out, though of less loss (R2 up to {best:.3g}): {', '.join(parts)}" if parts else ""
 
 
-def surprise(model: Model, oddity: float, evidence: Evidence, described: DescriptionLength | None = None) -> float:
-    """The loss that a plain formula without constants would have, if it were as likely.
+def surprise(model: Model, evidence: Evidence, described: DescriptionLength | None = None) -> float:
+    """The loss that a formula without constants would have, if it were as likely.
 
     With a description, no constant costs more than the precision that the rows determine.
     """
     if model.tree.size == 1:
         return model.loss  # of constants, the best stays: all others are compared with it
     most = math.inf if described is None else described.of_constant(model.loss)
-    return evidence.worsened(model.loss, oddity + written_length(model.tree, most))
+    return evidence.worsened(model.loss, written_length(model.tree, most))
 
 
 def _constant(dataset: Dataset, loss: Loss) -> float:
     """The best constant, without digits that change the loss by less than `TOLERANCE`."""
     if not loss.kind.follows_from_moments and loss.name != "mae":
-        return rounded(best_constant(dataset, loss), CONSTANT_DIGITS)
+        # Significant digits of the best constant under a loss that has no other hint; the fit that follows refines it.
+        return rounded(best_constant(dataset, loss), 6)
     deviation = math.sqrt(dataset.target_square / dataset.weight)
     return rounded_to(dataset.target_mean, deviation * math.sqrt(TOLERANCE))
 

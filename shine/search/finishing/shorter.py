@@ -39,20 +39,8 @@ ROWS = 200
 MEMBERS = 1500
 """Most small expressions: all functions of one or two features, and small products."""
 
-MOST_FEATURES = 8
-"""Most features of a formula for which this is worth its time."""
-
-SHORT = 3
-"""Nodes of formulas that have no shorter form."""
-
 LONG, BANK_ROUNDS = 8, 2
 """Nodes beyond which the bank of small expressions grows for so many rounds; else for one, to be quick."""
-
-MOST_STEPS = 6
-"""Most replacements in a formula, one after the other."""
-
-LINEAR = 1e-11
-"""Distance of a correlation from 1 that may be rounding."""
 
 ROUNDING = 1e-12
 """Difference from 0 or 1, or of a part's values, as a share of the largest, that is rounding."""
@@ -80,18 +68,19 @@ def shortened(
     out_of_time : callable
         Says whether to stop looking.
     """
-    exact = [model for model in models if model.loss <= enough and model.tree.size > SHORT]
+    # Nodes of formulas that have no shorter form.
+    exact = [model for model in models if model.loss <= enough and model.tree.size > 3]
     found = [_shortened(model, dataset, primitives, out_of_time) for model in exact]
     return [new for new, model in zip(found, exact, strict=True) if new is not model]
 
 
 def _shortened(model: Model, dataset: Dataset, primitives: PrimitiveSet, out_of_time: Callable[[], bool]) -> Model:
     features = [name for name in dataset.features if ("name", name) in model.tree.tokens]
-    if len(features) > MOST_FEATURES or out_of_time():
+    if len(features) > 8 or out_of_time():  # most features of a formula for which this is worth its time
         return model
     sample = dataset.sampled(ROWS, np.random.default_rng(0))
     small = _SmallExpressions(sample, features, primitives, model.tree.size > LONG)
-    for _ in range(MOST_STEPS):
+    for _ in range(6):  # most replacements in a formula, one after the other
         if out_of_time():
             break
         trees = [tidy(tree, COMPILED, dataset.ranges) for tree in small.replaced(model.tree)]
@@ -150,7 +139,8 @@ class _SmallExpressions:
             values = np.broadcast_to(evaluate(part, self.columns, np.float64, COMPILED), len(self.columns[0]))
         if not np.isfinite(values).all():
             return None
-        alike = np.flatnonzero(np.abs(inner(_units(values[None]), self.units)[0]) >= 1 - LINEAR)
+        # Distance of a correlation from 1 that may be rounding.
+        alike = np.flatnonzero(np.abs(inner(_units(values[None]), self.units)[0]) >= 1 - 1e-11)
         if not len(alike):
             return None
         member = int(self.members[alike[0]])
@@ -181,15 +171,6 @@ def _line(x: Floats, y: Floats) -> tuple[float, float]:
 Rules = Callable[[PrimitiveSet], CompiledConstraints]
 """Compiles the constraints for a primitive set."""
 
-CHECKED_ROWS = 1000
-"""Rows on which a tidy formula must have the values of the formula that the search found."""
-
-_SAME_CHARGE = 1e-6
-"""Relative change of a penalty that counts as none."""
-
-_ALIKE = 1e-11
-"""Largest difference of the values, as a share of the largest value, that counts as rounding."""
-
 
 def tidied(
     models: Sequence[Model], dataset: Dataset, primitives: PrimitiveSet, rules: Rules | None = None
@@ -207,7 +188,8 @@ def tidied(
     rules : callable, optional
         Compiles the constraints for a primitive set.
     """
-    columns = list(dataset.sampled(CHECKED_ROWS, np.random.default_rng(0)).columns)
+    # Rows on which a tidy formula must have the values of the formula that the search found.
+    columns = list(dataset.sampled(1000, np.random.default_rng(0)).columns)
     result = [_tidied(model, columns, dataset.ranges) for model in models]
     changed = [at for at, model in enumerate(models) if result[at] is not model]
     if rules is not None and changed:
@@ -231,11 +213,12 @@ def _keep_constraints(pairs: Sequence[tuple[Tree, Tree]], primitives: PrimitiveS
     ones = np.ones(len(trees))
     # What a loss of 1 becomes: more for broken monotonicity, inf for formulas that are not allowed.
     charges = rules(population.primitives).charged(population, ones, ones)
-    return (charges[1::2] <= charges[::2] * (1 + _SAME_CHARGE)).tolist()
+    return (charges[1::2] <= charges[::2] * (1 + 1e-6)).tolist()  # relative change of a penalty that counts as none
 
 
 def same_values(tree: Tree, other: Tree, columns: Sequence[Floats]) -> bool:
     """Whether two formulas have the same values on all rows, up to rounding."""
     with np.errstate(all="ignore"):
         expected, found = (evaluate(form, columns, np.float64, COMPILED) for form in (tree, other))
-        return bool((np.abs(found - expected) <= _ALIKE * np.max(np.abs(expected), initial=0.0)).all())
+        # Largest difference of the values, as a share of the largest value, that counts as rounding.
+        return bool((np.abs(found - expected) <= 1e-11 * np.max(np.abs(expected), initial=0.0)).all())

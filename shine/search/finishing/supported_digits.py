@@ -25,14 +25,8 @@ from shine.search.models.model import Model
 FEWEST = 2
 """Fewest digits that are shown, even of constants that the data hardly determine."""
 
-NATS_A_CONSTANT = 0.05
-"""Log-likelihood that rounding may cost for each constant: what an error of a third of its standard error costs."""
-
 ROWS = 1000
 """Rows that the change of the predictions is measured on."""
-
-_ROUNDING = 8 * 2.0**-53
-"""Error of each prediction, as a share of the largest target, that is rounding anyway."""
 
 _FLAT = 700.0
 """Log-odds beyond which a class is certain; the exponential of more would overflow."""
@@ -69,7 +63,8 @@ def by_own_errors(sample: Dataset, predictions: Floats) -> Floats:
     there = np.isfinite(predictions)
     errors = np.where(there, roots * np.abs(sample.target - predictions), 0.0)
     spread = float(stable_sum(errors)) / max(int(there.sum()), 1)
-    least = _ROUNDING * float(np.max(np.abs(sample.target), initial=0.0))
+    # Error of each prediction, as a share of the largest target, that is rounding anyway.
+    least = (8 * 2.0**-53) * float(np.max(np.abs(sample.target), initial=0.0))
     # The mean absolute error of normal noise is its standard deviation times sqrt(2/pi).
     return roots / (max(spread, least, float(np.finfo(np.float64).tiny)) * math.sqrt(math.pi))
 
@@ -82,7 +77,8 @@ def by_odds(sample: Dataset, predictions: Floats) -> Floats:
 
 def _digits(tree: Tree, sample: Dataset, rows: float, weigh: Weighing) -> int:
     """The least number of digits that is as good as all."""
-    allowed = NATS_A_CONSTANT * sum(kind == "constant" for kind, _ in tree.tokens[1:])
+    # Log-likelihood that rounding may cost for each constant: what an error of a third of its standard error costs.
+    allowed = 0.05 * sum(kind == "constant" for kind, _ in tree.tokens[1:])
     # The sample lacks columns that no formula may use.
     written = replace(presented(tree), parameters=sample.features)
     values = partial(evaluate, columns=list(sample.columns), functions=COMPILED)

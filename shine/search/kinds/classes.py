@@ -47,9 +47,6 @@ from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.preparation import constraint_compiler, prepared
 from shine.search.problem.scaling import with_functions
 
-LINE_ROWS = 2000
-"""Rows that the slope and the intercept of individuals are fitted on."""
-
 TOLERANCE = 1e-5
 """Relative gain below which constants count as fitted to convergence."""
 
@@ -61,13 +58,6 @@ LOG_LOSS = loss_from("binomial")
 
 LINE = ("mul", "add")
 """Functions that write a slope and an intercept into a tape."""
-
-LINE_STEPS = 4
-"""Steps of fitting an individual's line; the fit starts from Fisher's discriminant."""
-
-_LEAST_WITHIN = 1e-3
-"""Least variance within the classes that the discriminant assumes, as a share of the total variance: below it, nearly
-all rows are certain already."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +190,8 @@ class ClassesProblem(OneFormula):
         classes = Classes.of(self.sample)
         self.enough = classes.enough(settings.stop.loss)
         self._smoothed = replace(self.sample, target=classes.smoothed(self.sample.target))
-        self._line_rows = self._smoothed.sampled(LINE_ROWS, rng)
+        # Rows that the slope and the intercept of individuals are fitted on.
+        self._line_rows = self._smoothed.sampled(2000, rng)
         self.rules = constraint_compiler(settings.constraints, self._smoothed, self.island_threads)
         self.fitting = self._smoothed.sampled(evolving.fitting_rows, rng)
 
@@ -258,8 +249,8 @@ class ClassesProblem(OneFormula):
         basis = basis_in_user_units(rows, task, LOG_LOSS, "absolute")
         models = tuple(replace(model_in_user_units(model, task, self.degree), basis=basis) for model in front)
         primitives = with_functions(task.primitives, (*LINE, "sub"))
-        further, word = directed(models, task.user_rows, self.settings.constraints, primitives, self.threads)
-        choice = shortest(models, self.description(rows), further.tolist())
+        allowed, word = directed(models, task.user_rows, self.settings.constraints, primitives, self.threads)
+        choice = shortest(models, self.description(rows), allowed)
         return self.result(outcome, models, replace(choice, reason=choice.reason + word))
 
 
@@ -342,7 +333,9 @@ def discriminants(products: Products, dataset: Dataset) -> tuple[Floats, Floats]
     mean, square, product = products.moments
     covariance, spread = product / weight, square / weight
     distance = covariance / variance
-    within = np.maximum(spread - covariance * distance, _LEAST_WITHIN * spread)
+    # Least variance within the classes that the discriminant assumes, as a share of the total variance: below it,
+    # nearly all rows are certain already.
+    within = np.maximum(spread - covariance * distance, 1e-3 * spread)
     constant = ~(spread > (64 * np.finfo(np.float64).eps * mean) ** 2 + np.finfo(np.float64).tiny)
     slopes = np.where(constant, 0.0, distance / np.where(constant, 1.0, within))
     middle = mean + (0.5 - share) * distance
@@ -378,7 +371,8 @@ class OddsEvaluator:
         chosen = population.take(which)
         held = np.ones((len(chosen), chosen.width), np.bool_)
         lines = FirstLines(slopes[which], intercepts[which], fitted=True)
-        fit = self._linearizer.fit(chosen, LINE_STEPS, tolerance=1e-4, lines=lines, fixed=held)
+        # Steps of fitting an individual's line; the fit starts from Fisher's discriminant.
+        fit = self._linearizer.fit(chosen, 4, tolerance=1e-4, lines=lines, fixed=held)
         losses = self._evaluator.losses_with(chosen, fit.slopes, fit.intercepts)
         finite = np.isfinite(losses)
         found = Scores(losses[finite], fit.slopes[finite], fit.intercepts[finite])

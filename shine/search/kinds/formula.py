@@ -59,9 +59,6 @@ PROBE, RENEWING = 1, 3
 """Numbers of the random generators that examine the noise and renew samples, beside that of the search; 2 is the one
 that keeps rows back."""
 
-LASTING = 50
-"""Generations that a sample of streamed rows lasts: renewing it costs about as much as one of them."""
-
 
 MANY_ROWS = 20
 """Rows to score on, for each row to fit constants to, from which offspring are fitted first and scored once. Of 20
@@ -207,7 +204,8 @@ class FormulaProblem(OneFormula):
         self.fitting = self.sample.sampled(evolving.fitting_rows, rng)
         self._floor = estimated_noise(self.sample, self._noise) if loss.name == "mse" else None
         if self.sample is not self.rows:
-            lasting = LASTING if dataset.all_rows is not None else 0
+            # Generations that a sample of streamed rows lasts: renewing it costs about as much as one of them.
+            lasting = 50 if dataset.all_rows is not None else 0
             self.interval = lasting if evolving.renewal is None else evolving.renewal
 
     def _affordable(self, task: Task, read: Dataset) -> tuple[Task, Dataset]:

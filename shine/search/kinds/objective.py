@@ -59,12 +59,6 @@ POWER = 0.5
 FIRST_STEP, LAST_STEP = 0.05, 1e-5
 """Steps of a constant at the end, as shares of it: they are halved where none makes the objective smaller."""
 
-MOST_CALLS = 60
-"""Most steps of a formula at the end, each of them a call of the objective."""
-
-VERSIONS = 4
-"""Versions of an individual that the end judges, about: as found, simplified, with simpler constants."""
-
 NEARLY = math.e
 """Individuals of up to this many times the objective of the front are looked at again."""
 
@@ -140,7 +134,8 @@ class ObjectiveProblem(OneFormula):
         """Constants are moved a little while the objective becomes smaller."""
         rules = None if self.rules is None else partial(self.rules, scaling="written" if self.scaled else "none")
         end = _End(self.task, self.settings, self.loss, self._objective, self.threads, self.budget.is_closing, rules)
-        one = VERSIONS * outcome.seconds / max(outcome.evaluations, 1)
+        # Versions of an individual that the end judges, about: as found, simplified, with simpler constants.
+        one = 4 * outcome.seconds / max(outcome.evaluations, 1)
         kept = [tree for _, tree in self._judge.kept.values()]
         features, entering = self.rows.features, self.task.scaling.entering
         kept += [entering(replace(model.tree, parameters=features)) for model in earlier]
@@ -155,8 +150,8 @@ class ObjectiveProblem(OneFormula):
         outcome, models = unless_interrupted(outcome, refined)
         if not models:
             raise DataError("no formula has a finite objective; look at what it returns for constant predictions")
-        further, word = directed(models, self.rows, self.settings.constraints, end.primitives, self.threads)
-        choice = shortest(models, self._description, further.tolist())
+        allowed, word = directed(models, self.rows, self.settings.constraints, end.primitives, self.threads)
+        choice = shortest(models, self._description, allowed)
         choice = replace(choice, reason=choice.reason + word)
         models = list(with_supported_digits(models, self.rows))
         given = tuple(model_in_user_units(end.unscaled(model), self.task, 0) for model in models)
@@ -262,7 +257,8 @@ class _End:
         if not len(columns):
             return tree
         best, step, calls = float(self._judged(population)[0, 0]), FIRST_STEP, 0
-        while step > LAST_STEP and calls < MOST_CALLS and not self._out_of_time():
+        # Most steps of a formula at the end, each of them a call of the objective.
+        while step > LAST_STEP and calls < 60 and not self._out_of_time():
             calls += 1
             trials = np.repeat(population.values, 2 * len(columns), axis=0)
             for number, column in enumerate(columns.tolist()):

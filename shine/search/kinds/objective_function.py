@@ -27,9 +27,6 @@ Function = Callable[..., Any]
 AT_ONCE = 1 << 23
 """Most numbers of a call: 64 MiB of predictions."""
 
-FEW = 20
-"""Individuals of a call that are looked at for each further objective, the best in it."""
-
 
 @dataclass(frozen=True)
 class Objective:
@@ -149,7 +146,8 @@ class ObjectiveEvaluator:
 
     def _keep(self, losses: Floats, formula: Callable[[int], Tree]) -> None:
         for number in range(1, losses.shape[1]):
-            for index in np.argsort(losses[:, number], kind="stable")[:FEW].tolist():
+            # Individuals of a call that are looked at for each further objective, the best in it.
+            for index in np.argsort(losses[:, number], kind="stable")[:20].tolist():
                 value = float(losses[index, number])
                 if not np.isfinite(value) or not np.isfinite(losses[index, 0]):
                     break

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from shine.base.errors import DataError
-from shine.base.typing import Floats, Indices
+from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.inference.evidence import nats, shares
@@ -181,7 +181,7 @@ class Choice:
 
 
 def choose(
-    front: Sequence[Model], enough: float, description: DescriptionLength, further: Sequence[float] | None = None
+    front: Sequence[Model], enough: float, description: DescriptionLength, allowed: Mask | None = None
 ) -> Choice:
     """The formula to recommend.
 
@@ -196,26 +196,25 @@ def choose(
         Loss below which two formulas are equally right.
     description : DescriptionLength
         Of the rows that the losses were measured on.
-    further : sequence of float, optional
-        Further nats of each formula, for its oddity (see `shine.search.description.oddity`); inf if it must not be
-        chosen.
+    allowed : ndarray of shape (n_formulas,), bool, optional
+        Formulas that may be chosen; by default all.
     """
     sizes, constants = _sizes_and_constants(front)
     convincing = description.convinces(sizes, constants)
     for at, model in enumerate(front):
-        allowed = further is None or math.isfinite(further[at])
-        if allowed and model.loss <= enough and (convincing[at] or len(front) == 1):
+        may_be = allowed is None or allowed[at]
+        if may_be and model.loss <= enough and (convincing[at] or len(front) == 1):
             return Choice(at, "the simplest formula that is exact to within rounding or to within stop_loss")
-    return shortest(front, description, further)
+    return shortest(front, description, allowed)
 
 
-def shortest(front: Sequence[Model], description: DescriptionLength, further: Sequence[float] | None = None) -> Choice:
+def shortest(front: Sequence[Model], description: DescriptionLength, allowed: Mask | None = None) -> Choice:
     """The formula with the shortest description, the first of equals (see `choose`)."""
-    lengths = lengths_of(front, description, further)
+    lengths = lengths_of(front, description, allowed)
     best = int(np.argmin(lengths))
     others = np.delete(lengths, best)
     if not np.isfinite(others).any():
-        excluded = further is not None and not np.isfinite(further).all()
+        excluded = allowed is not None and not allowed.all()
         return Choice(best, f"the only formula that {'may be chosen' if excluded else 'the rows can determine'}")
     best = _convincing(front, lengths, best)
     second = int(np.argmin(np.where(np.arange(len(front)) == best, np.inf, lengths)))
@@ -233,17 +232,11 @@ def _convincing(front: Sequence[Model], lengths: Floats, best: int) -> int:
     return min(near, key=lambda at: lengths[at], default=best)
 
 
-def lengths_of(
-    front: Sequence[Model], description: DescriptionLength, further: Sequence[float] | None = None
-) -> Floats:
+def lengths_of(front: Sequence[Model], description: DescriptionLength, allowed: Mask | None = None) -> Floats:
     """Nats of the description by each formula (see `choose`)."""
     losses = np.array([model.loss for model in front])
     lengths = description.final(losses, *_sizes_and_constants(front))
-    if further is None:
-        return lengths
-    # The length of an exact formula is -inf.
-    added: Floats = np.where(np.isposinf(further), np.inf, lengths + np.where(np.isposinf(further), 0.0, further))
-    return added
+    return lengths if allowed is None else np.where(allowed, lengths, np.inf)
 
 
 def written_length(tree: Tree, most: float = math.inf) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.errors import DataError, ExtrapolationWarning
+from shine.base.errors import DataError, ExtrapolationWarning, placed, reason
 from shine.base.typing import Floats
 from shine.data.applying import new_blocks, new_rows
 from shine.data.datasets.preparation import plain_preparation
@@ -65,16 +65,14 @@ def predict_file(
     names = model.tree.parameters
     used = [name for name in names if name in model.tree.used_parameters] or list(names[:1])
     known = model.preparation or plain_preparation({name: model.headings.get(name, name) for name in names})
-    try:
-        with writer_of(out, headings, stream.rows) as write:
-            ends: dict[str, list[float]] = {}
-            for columns in new_blocks(stream, known, used):
-                write(_predicted(model, columns, interval, kind))
-                for name, column in columns.items():
-                    ends[name] = [np.fmin.reduce([*ends.get(name, [])[:1], np.fmin.reduce(column)]),
-                                  np.fmax.reduce([*ends.get(name, [])[1:], np.fmax.reduce(column)])]  # fmt: skip
-    except OSError as error:
-        raise DataError(f"{out}: cannot be written: {error.strerror or error}") from None
+    ends: dict[str, list[float]] = {}
+    unwritable = placed(f"{out}: cannot be written", OSError, kind=DataError, told=reason)
+    with unwritable, writer_of(out, headings, stream.rows) as write:
+        for columns in new_blocks(stream, known, used):
+            write(_predicted(model, columns, interval, kind))
+            for name, column in columns.items():
+                ends[name] = [np.fmin.reduce([*ends.get(name, [])[:1], np.fmin.reduce(column)]),
+                              np.fmax.reduce([*ends.get(name, [])[1:], np.fmax.reduce(column)])]  # fmt: skip
     corners = np.array([ends.get(name, [0.0, 0.0]) for name in names]).T
     if names and np.isfinite(corners).all():
         model.predict(corners)  # warns

@@ -36,14 +36,8 @@ from shine.search.templates.fits.unknowns import Unknowns
 from shine.search.templates.grouping import numbered_by_group, with_numbers_for_texts
 from shine.search.templates.law import Groups, Law, by_group, inlined
 
-_STARTS = 8
-"""Most known groups whose constants a new group starts from."""
-
 _STEPS, _TOLERANCE = 50, 1e-13
 """Most steps of a fit, and the share of the error that its next step must promise to remove."""
-
-_TURNS = 3
-"""Fits of shrunk values: each estimates the noise that the next one weighs them by."""
 
 
 def with_refitted_groups(
@@ -95,7 +89,8 @@ def _numbered(
 
 def _fitted(composer: LawComposer, fits: GroupedFits, dataset: Dataset, loss: str | Loss, shrinkage: bool) -> Floats:
     """Value of each parameter for each group, shape (n_parameters, n_groups)."""
-    known, groups = started(composer.law, composer.parameters, _STARTS), composer.n_groups
+    # Most known groups whose constants a new group starts from.
+    known, groups = started(composer.law, composer.parameters, 8), composer.n_groups
     starts = np.repeat(known[:, None], groups, axis=1)
     individuals = composer.individuals(np.repeat(known, groups, axis=1))
     unknowns = Unknowns.of(composer, individuals, range(groups))
@@ -103,7 +98,8 @@ def _fitted(composer: LawComposer, fits: GroupedFits, dataset: Dataset, loss: st
     integers = np.array([each.integer for each in composer.parameters])
     values, errors = separately_fitted(SeparateFits(fits, composed, unknowns), starts, integers, _STEPS, _TOLERANCE)
     centers, variances = spread(composer.law, composer.parameters)
-    for _ in range(_TURNS if shrinkage and (variances > 0).all() else 0):
+    # Fits of shrunk values: each estimates the noise that the next one weighs them by.
+    for _ in range(3 if shrinkage and (variances > 0).all() else 0):
         # The noise, in units of the errors; a group without finite values says nothing about it.
         total = float(stable_sum(np.where(np.isfinite(errors), errors, 0.0)))
         noise = total / max(2 * loss_of(loss).error_log_likelihood * dataset.effective_rows, 1.0)

@@ -37,9 +37,6 @@ Exact = float | Collection[float]
 LAW = 1 - 1e-9
 """Coefficient of determination above which a formula counts as the law itself, which holds elsewhere, too."""
 
-PROFILED_ROWS = 100_000
-"""Rows up to which tables have profile-likelihood intervals; with more, those by standard errors are the same."""
-
 METHODS = ("profile", "wald")
 COVARIANCES = ("auto", "model", "robust")
 BANDS = ("mean", "prediction")
@@ -182,7 +179,8 @@ class UncertainModel:
 
     def quick_method(self, level: float) -> Method:
         """The method of intervals that tables use: profiles, unless they need rows that are not there or very many."""
-        few = self._has_all_rows and self.uncertainty.rows <= PROFILED_ROWS
+        # Rows up to which tables have profile-likelihood intervals; with more, those by standard errors are the same.
+        few = self._has_all_rows and self.uncertainty.rows <= 100_000
         return "profile" if few or level in self.uncertainty.profiles else "wald"
 
     def predict_interval(

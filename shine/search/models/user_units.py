@@ -24,9 +24,6 @@ from shine.search.problem.preparation import Task
 from shine.search.problem.scaling import Scaling, with_functions, with_line
 from shine.search.seeding import Finding
 
-SQUARE = 2
-"""Power of the target's unit in an estimate of the noise."""
-
 DIGITS = 5
 """Significant digits of the numbers of a formula that is still evolving: enough to recognise it."""
 
@@ -153,5 +150,6 @@ def noise_in_user_units(noise: NoiseEstimate | None, task: Task) -> NoiseEstimat
     """An estimate of the noise in the units of the given target."""
     if noise is None:
         return None
-    loss, low, high = (task.scaling.loss(value, SQUARE) for value in (noise.loss, noise.low, noise.high))
+    # Power of the target's unit in an estimate of the noise.
+    loss, low, high = (task.scaling.loss(value, 2) for value in (noise.loss, noise.low, noise.high))
     return replace(noise, loss=loss, low=low, high=high)

@@ -24,10 +24,6 @@ FINISHING = 0.1
 LEAST_FINISHING, LARGEST_SHARE = 1.3, 0.4
 """Seconds that refining may take however short the search is, but not a larger share than this."""
 
-CLOSING = 0.4
-"""Share of the time for refining that is left when constants are made simple no longer: formulas are then simplified,
-measured and compared."""
-
 REFINING = 0.03
 """Seconds that refining takes for each individual, about: a front and what nearly fits as well are 20 to 120."""
 
@@ -134,7 +130,9 @@ class TimeBudget:
 
     def is_closing(self) -> bool:
         """Whether the time that is left is needed for the end of refinement."""
-        return self.seconds is not None and self.spent() >= self.seconds - CLOSING * self._kept() - self._final()
+        # Share of the time for refining that is left when constants are made simple no longer: formulas are then
+        # simplified, measured and compared.
+        return self.seconds is not None and self.spent() >= self.seconds - 0.4 * self._kept() - self._final()
 
     def _kept(self) -> float:
         """Seconds for refining the front."""

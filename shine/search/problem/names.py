@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import NewType, TypeVar
 
+from shine.base.errors import placed
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import normalized, shown
@@ -91,11 +92,8 @@ def _template(template: Template) -> Template:
 
 
 def _unknown(unknown: Unknown) -> Unknown:
-    try:
-        constraints = _constraints(unknown.constraints, lambda word: word, unknown.arguments)
-    except ValueError as error:
-        raise ValueError(f"unknown {unknown.name!r}: {error}") from None
-    return replace(unknown, constraints=constraints)
+    with placed(f"unknown {unknown.name!r}", ValueError):
+        return replace(unknown, constraints=_constraints(unknown.constraints, lambda word: word, unknown.arguments))
 
 
 def renamed(given: Mapping[str, Value], name: Name, what: str) -> dict[str, Value]:

@@ -186,9 +186,6 @@ def one_sign(target: Floats) -> bool:
 ROWS, CENTRES = 2000, 300
 """Most rows that are looked at, and those among them that are compared with their neighbours."""
 
-WORK = 2e7
-"""Most products in the fits of planes: among many columns, fewer rows are compared with their neighbours."""
-
 FREEDOM_OF_A_CENTRE = 18 / 35
 """Degrees of freedom that each of many overlapping comparisons is worth, by the variance of the estimate of Gasser,
 Sroka and Jennen-Steinmetz."""
@@ -196,10 +193,6 @@ Sroka and Jennen-Steinmetz."""
 MOST_BENDING = 0.25
 """Largest share of the estimate that a bent law may have. What it adds grows with the fourth power of the distance, so
 twice as many neighbours, which are farther away, show it; in many dimensions, where they are hardly farther, little."""
-
-MOST_TAILED = 4.0
-"""Largest fourth moment of the differences, in squares of their second one, that passes for noise. Normal values have
-3; what a law leaves is concentrated where it bends."""
 
 NORMAL = 1.96
 """Standard deviations of an interval that holds the truth in 95 of 100 cases."""
@@ -249,7 +242,9 @@ def resolved_noise(dataset: Dataset) -> float:
     if freedom < FEWEST:
         loss, freedom, tails, near = _of_neighbours(rows)
         farther, _, _, far = _of_neighbours(rows, 2)
-        if not (tails <= MOST_TAILED and farther - loss <= MOST_BENDING * loss * min(far / near - 1, 1.0)):
+        # Largest fourth moment of the differences, in squares of their second one, that passes for noise. Normal values
+        # have 3; what a law leaves is concentrated where it bends.
+        if not (tails <= 4.0 and farther - loss <= MOST_BENDING * loss * min(far / near - 1, 1.0)):
             return 0.0
     return loss / variance if freedom >= FEWEST and 0 < loss < variance < math.inf else 0.0
 
@@ -276,7 +271,8 @@ def _of_neighbours(rows: Dataset, times: int = 1) -> tuple[float, float, float, 
     varying = [column / scale for column, scale in zip(rows.columns, spread, strict=True) if scale > 0]
     if not varying:
         return nothing
-    compared = min(CENTRES, int(WORK / (count * (len(varying) + 1) ** 2)))
+    # Most products in the fits of planes: among many columns, fewer rows are compared with their neighbours.
+    compared = min(CENTRES, int(2e7 / (count * (len(varying) + 1) ** 2)))
     if compared * FREEDOM_OF_A_CENTRE < FEWEST:
         return nothing
     centres = np.sort(np.random.default_rng(0).permutation(rows.n_rows)[:compared])

@@ -32,7 +32,7 @@ from shine.evaluate.losses.reading import built_in_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
-from shine.search.description import DescriptionLength, oddities
+from shine.search.description import DescriptionLength
 from shine.search.problem.noise import LEAST_COUNT, count_deviations, least_size, nearest, one_sign, with_model
 from shine.search.problem.preparation import seeding_task
 from shine.search.problem.reference_losses import rounding_loss
@@ -53,14 +53,6 @@ LARGEST = 0.3
 """Largest relative noise of targets within `DECADES`: readings that are far off give their rows weights that are far
 off. Over decades, even weights are farther off."""
 
-LEAST_ALIKE = 3.0
-"""Standard errors of the correlation between the errors of neighbouring rows from which they are those of the formula:
-too large for chance."""
-
-POOR = 0.1
-"""Share of the deviations from which a formula with errors alike is poor. Below, it is near the target everywhere,
-and its weights help to find a better one."""
-
 EXACT = 1e-20
 """Share of the variance below which squared errors are rounding."""
 
@@ -70,9 +62,6 @@ WIDE_COUNTS = 10.0
 LEAST_OF_COUNTS, LARGEST_OF_COUNTS = 0.3, 2.0
 """Whole numbers that scatter less or more than so many times the root of the expected number are not counts of events,
 but scores, codes or rounded measurements."""
-
-RELATIVE_ROUNDING = 2.0**-50
-"""Relative errors that are rounding."""
 
 PROBED_MEMBERS, PROBED_ROWS = 600, 100
 """Expressions and rows of the short seeding whose finds decide between the models."""
@@ -193,7 +182,9 @@ class Explained:
             # Their deviation is known: no scale has to be estimated, unless they scatter more.
             known = (share**2 - 1) / 2 - float(log(np.array(share)))
             length += min(rows.effective_rows * known - float(log(np.array(rows.effective_rows))) / 2, 0.0)
-        return cls(noise, length, share, noise != "absolute" and share > POOR and _alike(errors, rows))
+        # Share of the deviations from which a formula with errors alike is poor. Below, it is near the target
+        # everywhere, and its weights help to find a better one.
+        return cls(noise, length, share, noise != "absolute" and share > 0.1 and _alike(errors, rows))
 
 
 def likeliest(dataset: Dataset, found: Sequence[Explained]) -> str:
@@ -225,7 +216,9 @@ def _alike(errors: Floats, rows: Dataset) -> bool:
         return False
     near = nearest(columns, np.arange(rows.n_rows), 1)[:, 0]
     correlation = float(stable_sum(errors * errors[near])) / float(stable_sum(errors**2) or 1.0)
-    return correlation * math.sqrt(rows.n_rows) >= LEAST_ALIKE
+    # Standard errors of the correlation between the errors of neighbouring rows from which they are those of the
+    # formula: too large for chance.
+    return correlation * math.sqrt(rows.n_rows) >= 3.0
 
 
 def _guesses(
@@ -247,7 +240,7 @@ def _best(guesses: Population, rows: Dataset, noise: str, threads: int) -> Expla
     worst = shared_unit(weighted) * weighted.target_square / weighted.weight
     power = loss_of("mse").log_likelihood
     description = DescriptionLength.with_unknown_noise(rows.effective_rows, power, worst)
-    shares, own, further = rows.row_weights / rows.weight, constant_counts(guesses), oddities(guesses)
+    shares, own = rows.row_weights / rows.weight, constant_counts(guesses)
     lengths, values = [np.full(1, np.inf)], [np.zeros((1, rows.n_rows))]
     with np.errstate(all="ignore"):
         for slopes, intercepts in zip(scores.slopes, scores.intercepts, strict=True):
@@ -256,10 +249,11 @@ def _best(guesses: Population, rows: Dataset, noise: str, threads: int) -> Expla
             errors = stable_sum(shares * ((rows.target - values[-1]) / sizes) ** 2)
             # The geometric mean of the deviations is the volume that a density of the target has to spread over.
             volumes = exp(2 * stable_sum(shares * log(sizes)))
-            least = rounding_loss(rows, "mse") if noise == "absolute" else RELATIVE_ROUNDING**2 * volumes
+            # Relative errors that are rounding.
+            least = rounding_loss(rows, "mse") if noise == "absolute" else (2.0**-50) ** 2 * volumes
             line = (slopes != 1).astype(np.int64) + (intercepts != 0)
             losses = np.maximum(errors * volumes, least)
-            lengths.append(description.lengths(losses, guesses.sizes + 2 * line, own + line) + further)
+            lengths.append(description.lengths(losses, guesses.sizes + 2 * line, own + line))
     every = np.concatenate(lengths)
     best = int(np.argmin(every))
     with np.errstate(all="ignore"):
@@ -287,13 +281,7 @@ GROSS, DOUBTFUL = 5.0, 3.0
 squared errors does better without. The spread is the upper quartile of the distance from the median; 5 of them are
 six standard deviations of normal values."""
 
-SCATTERS = 4.0
-"""The same in units of the neighbours' own scatter, so that the peaks of a steep law are no outliers."""
-
 UPPER_QUARTILE = 0.75
-
-MOST_OUTLIERS = 0.15
-"""Largest share of rows that are outliers; more of them are the tail of a wide target."""
 
 NEIGHBOURS = 11
 """Nearest rows whose median says what to expect, and whose inner half how much it scatters. Of a tenth of outliers,
@@ -302,14 +290,8 @@ these few rarely have more than two on one side."""
 LOW, MIDDLE, HIGH = 2, 5, 8
 """Their places in order."""
 
-PASSES = 4
-"""Rounds of the search for outliers: neighbours that are outliers themselves may hide some at first."""
-
 FEWEST_ROWS = 20
 """Rows below which nothing is said about outliers."""
-
-COMPARED_ROWS = 2000
-"""Most rows among which neighbours are looked for."""
 
 _AT_ONCE = 1000
 """Rows whose neighbours are looked for at a time, to bound memory."""
@@ -335,12 +317,14 @@ def _without(dataset: Dataset, loss: Loss, spreads: float) -> Dataset:
     if not sees_outliers(loss):
         return dataset
     rest = dataset
-    for _ in range(PASSES):
+    # Rounds of the search for outliers: neighbours that are outliers themselves may hide some at first.
+    for _ in range(4):
         outliers = _outliers(rest, spreads)
         if not len(outliers):
             break
         rest = rest.take(np.setdiff1d(np.arange(rest.n_rows), outliers))
-    return rest if rest.n_rows >= (1 - MOST_OUTLIERS) * dataset.n_rows else dataset
+    # Largest share of rows that are outliers; more of them are the tail of a wide target.
+    return rest if rest.n_rows >= (1 - 0.15) * dataset.n_rows else dataset
 
 
 def _outliers(dataset: Dataset, spreads: float) -> Indices:
@@ -356,12 +340,14 @@ def _outliers(dataset: Dataset, spreads: float) -> Indices:
         return none
     low, expected, high = _neighbours(dataset, far)
     away = np.abs(target[far] - expected)
-    return far[(away > least) & (away > SCATTERS * (high - low))]
+    # They are far in units of the neighbours' own scatter, too, so that the peaks of a steep law are no outliers.
+    return far[(away > least) & (away > 4.0 * (high - low))]
 
 
 def _neighbours(dataset: Dataset, rows: Indices) -> Floats:
     """Targets at the places `LOW`, `MIDDLE`, `HIGH` of the nearest other rows of some rows, shape (3, n_rows)."""
-    compared = np.sort(np.random.default_rng(0).permutation(dataset.n_rows)[:COMPARED_ROWS])
+    # Most rows among which neighbours are looked for.
+    compared = np.sort(np.random.default_rng(0).permutation(dataset.n_rows)[:2000])
     columns = []
     for column in dataset.columns:
         mean = float(stable_sum(column)) / dataset.n_rows

@@ -43,12 +43,6 @@ from shine.search.problem.settings import FitnessSettings
 from shine.search.seeding import SeedingTask
 from shine.search.seeding.screen.skeletons import Rows
 
-_ROWS = 1000
-"""Most rows that primitives are tried on."""
-
-_STARTS = 20
-"""Most columns that are the first argument."""
-
 _GUESS_ERRORS = (UnsupportedSyntaxError, GraphImportError, ShineError, TypeError, ValueError)
 """The kinds of errors about a guess."""
 
@@ -62,7 +56,7 @@ def warn_of_bitwise(functions: Sequence[Primitive], dataset: Dataset) -> None:
     That is so if no column is one of 0 and 1, and no other primitive makes 0 and 1 of the columns.
     """
     suspects = [each for each in functions if _is_bitwise(each)]
-    columns = list(dataset.columns[:, :_ROWS])
+    columns = list(dataset.columns[:, :1000])  # most rows that primitives are tried on
     if not suspects or any(_are_truths(column) for column in columns):
         return
     others = [each for each in functions if each not in suspects]
@@ -95,7 +89,7 @@ def _tried(primitive: Primitive, columns: Sequence[Floats]) -> list[Floats]:
     """Values of a primitive of neighbouring columns."""
     names = [f"x{place}" for place in range(primitive.arity)]
     tree = parse(f"{primitive.name}({', '.join(names)})", names, {primitive.name: primitive})
-    starts = range(min(len(columns), _STARTS))
+    starts = range(min(len(columns), 20))  # most columns that are the first argument
     return [
         evaluate(tree, [columns[(start + place) % len(columns)] for place in range(primitive.arity)])
         for start in starts

@@ -27,9 +27,6 @@ GRID = 33
 CERTAIN = 8.0
 """Log-odds of the most certain constant that the search begins with."""
 
-CONSTANT_ROWS = 10_000
-"""Most rows that the best constant is looked for on."""
-
 
 def rounding_loss(dataset: Dataset, loss: str | Loss, dtype: str = "float64") -> float:
     """Loss that rounding alone can cause."""
@@ -74,7 +71,7 @@ def best_constant(dataset: Dataset, loss: Loss) -> float:
     """The constant with the least loss; the target's mean for squared errors."""
     if loss.kind.follows_from_moments:
         return dataset.target_mean
-    rows = dataset.sampled(CONSTANT_ROWS, np.random.default_rng(0))
+    rows = dataset.sampled(10_000, np.random.default_rng(0))  # most rows that the best constant is looked for on
 
     def total(values: list[float]) -> Floats:
         found = stable_sum(errors_of(rows, loss, np.repeat(values, rows.n_rows).reshape(len(values), -1)))

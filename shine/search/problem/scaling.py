@@ -24,20 +24,8 @@ from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 from shine.lang.simplify.simplifier import simplify
 
-ALIKE = 60
-"""Columns whose exponents differ by at most this are divided by the same power: it keeps their sums and ratios."""
-
-LEAST_EXPONENT = -1000
-"""Least exponent that scaling may give a number: smaller numbers lose digits."""
-
-LONGEST_FACTOR = 1020
-"""Largest absolute exponent that is written as one factor; a larger one becomes several factors."""
-
 _AT_ONCE = 1 << 20
 """Numbers read at a time, to bound memory."""
-
-CHECKED_ROWS = 1000
-"""Rows on which a simplified formula must have the same values as before."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +57,11 @@ class Scaling:
         group: list[int] = []
         awkward = np.flatnonzero(np.abs(largest) > ORDINARY)
         for index in [*awkward[np.argsort(-largest[awkward], kind="stable")].tolist(), None]:
-            if group and (index is None or largest[group[0]] - largest[index] > ALIKE):
-                exponent = int(min(largest[group[0]], least[group].min() - LEAST_EXPONENT))
+            # Columns whose exponents differ by at most this are divided by the same power: it keeps their sums and
+            # ratios.
+            if group and (index is None or largest[group[0]] - largest[index] > 60):
+                # Scaling gives a number no exponent below -1000: smaller numbers lose digits.
+                exponent = int(min(largest[group[0]], least[group].min() + 1000))
                 columns |= {dataset.features[member]: exponent for member in group}
                 group = []
             if index is not None:
@@ -106,7 +97,8 @@ class Scaling:
         if not self:
             return tree
         written, gathered = (self._rescaled(tree, -1, gather=gather) for gather in (False, True))
-        columns = list(dataset.sampled(CHECKED_ROWS, np.random.default_rng(0)).columns)
+        # Rows on which a simplified formula must have the same values as before.
+        columns = list(dataset.sampled(1000, np.random.default_rng(0)).columns)
 
         def values(form: Tree) -> Floats:
             return np.ldexp(evaluate(form, columns, np.float64, COMPILED), -self.target)
@@ -237,7 +229,8 @@ def _moved(value: float, exponent: int) -> float | None:
 
 def _times(exponent: int, mul: int) -> list[tuple[int, float]]:
     """Postfix nodes that multiply the value before them by a power of two."""
-    count = -(-abs(exponent) // LONGEST_FACTOR)
+    # Largest absolute exponent that is written as one factor; a larger one becomes several factors.
+    count = -(-abs(exponent) // 1020)
     parts = [exponent // count + (number < exponent % count) for number in range(count)]
     return [node for part in parts for node in ((CONSTANT, math.ldexp(1.0, part)), (mul, 0.0))]
 

@@ -22,9 +22,6 @@ from shine.data.datasets.serial import Serial
 ROWS, FEWEST = 250, 40
 """Most rows that are looked at, in the middle of the table, and fewest."""
 
-PRODUCTS = 4
-"""Most products of two features beside the line."""
-
 SCREENED, LAGS = 2.5, 5
 """Standard errors that the correlation of a line's errors must have, over the next row or over some, to look on."""
 
@@ -92,7 +89,7 @@ class _Rows:
         fixed = scales * np.vstack([np.ones(len(at)), columns])
         fixed = fixed[Regression.of(fixed, ROUNDING).kept]
         pairs = np.array([scales * one * other for place, one in enumerate(columns) for other in columns[place:]])
-        for _ in range(PRODUCTS + 1):
+        for _ in range(5):  # the line, and products of two features
             regression = Regression.of(fixed)
             errors, along = regression.rest(target), inner(pairs, regression.basis)
             square, sizes = float(dot(errors, errors)), dot(pairs, pairs) - dot(along, along)

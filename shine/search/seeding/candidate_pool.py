@@ -24,29 +24,9 @@ from shine.search.seeding.task import Finding, LinearizerOf, SeedingTask
 LOGGER = logging.getLogger("shine.search.seeding")
 """Reports which searches were skipped, and why."""
 
-MOST_FITTED = 200
-"""Most rows that constants inside functions are fitted on: the evolution fits them again on more."""
-
-NEARLY = 1e-14
-"""Share of variance unexplained that may be rounding of the data, or the rest of a truncated series of another
-function."""
-
-MORE_ROWS = 2
-"""An exact formula must fit this many different rows beyond the constants that were fitted to them: n constants fit n
-rows of anything."""
-
 BEST_OF_SIZE, BEST_OF_KIND = 8, 3
 """Formulas of each size and of each kind that are handed on whatever their errors: with noise, the law is rarely the
 best of its size."""
-
-BEST_OF_FORM = 2
-"""Most formulas that differ in their constants only."""
-
-LEAST_NOISE = 0.5
-"""Share of the estimated noise below which errors cannot be noise."""
-
-LITTLE_GAIN = 20.0
-"""Nats that a formula might still gain when the noise counts as reached: three or four nodes with a constant."""
 
 FLOOR = 1e-22
 """Share of variance unexplained below which formulas fit equally well."""
@@ -106,7 +86,9 @@ class CandidatePool:
     @property
     def nearly_exact(self) -> bool:
         """Whether a formula fits so well that no further round is worth its time."""
-        return self._surely < NEARLY
+        # Share of variance unexplained that may be rounding of the data, or the rest of a truncated series of another
+        # function.
+        return self._surely < 1e-14
 
     @contextmanager
     def surviving(self, search: str) -> Iterator[None]:
@@ -154,7 +136,8 @@ class CandidatePool:
 
     def _fits_on(self, rows: Rows, linearizer_of: LinearizerOf) -> ConstantFits:
         """Fits of constants on some of the training rows."""
-        every = -(-len(rows.target) // MOST_FITTED)
+        # Most rows that constants inside functions are fitted on: the evolution fits them again on more.
+        every = -(-len(rows.target) // 200)
         which = np.flatnonzero(self.training)[::every]
         few = Rows(rows.columns[:, ::every], rows.target[::every], rows.weights[::every] / rows.weights[::every].sum())
         return ConstantFits(
@@ -197,7 +180,9 @@ class CandidatePool:
                 continue
             # Constants that were fitted to the measured rows make their error too small (Craven and Wahba 1978).
             corrected = share if self.split else share * (rows / (rows - constants)) ** 2
-            sure = rows - constants >= MORE_ROWS
+            # An exact formula must fit this many different rows beyond the constants that were fitted to them: n
+            # constants fit n rows of anything.
+            sure = rows - constants >= 2
             exact = sure and most < self.task.settings.exact
             if ok and np.isfinite(corrected) and share < 1 and (exact or len(nodes) <= self.task.max_size):
                 self.keep(nodes, formulas[nodes], corrected)
@@ -245,9 +230,10 @@ class CandidatePool:
         Errors far below the noise say that it is none: the law is finer than the rows show.
         """
         share, noise = self._shortest_share, self.task.noise
-        if not share >= LEAST_NOISE * noise > 0:
+        if not share >= 0.5 * noise > 0:  # share of the estimated noise below which errors cannot be noise
             return False
-        return len(self.rows.target) / 2 * float(log(np.array(share / noise))) <= LITTLE_GAIN
+        # Nats that a formula might still gain when the noise counts as reached: three or four nodes with a constant.
+        return len(self.rows.target) / 2 * float(log(np.array(share / noise))) <= 20.0
 
     def _unexplained(self, predictions: Floats) -> Floats:
         """Share of the held-out target's variance that predictions leave, and the largest by any measure.
@@ -289,7 +275,7 @@ class CandidatePool:
         for nodes in order:
             size, kind, form = len(nodes), self.kinds[nodes], with_constants(nodes, unknown(nodes), 0.0)
             counts[form] += 1
-            if counts[form] > BEST_OF_FORM:
+            if counts[form] > 2:  # most formulas that differ in their constants only
                 continue
             different.append(nodes)
             if counts[size] < BEST_OF_SIZE or counts[kind] < BEST_OF_KIND:

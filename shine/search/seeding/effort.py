@@ -17,9 +17,6 @@ AFTER_EXACT = 4000
 """Work that may follow an exact formula: the next searches of a small bank, which may find a shorter one. One search of
 a large bank is as much."""
 
-BANKS = 16
-"""Share of the work that growing one bank to its capacity may count as: one over the searches of a round, about."""
-
 
 @dataclass(frozen=True)
 class Deadline:
@@ -93,4 +90,5 @@ class Effort:
 
     def capacity(self, members: int) -> int:
         """Most members of a bank that leave enough work to search it."""
-        return int(max(min(members, self.most / BANKS), 1))
+        # Share of the work that growing one bank to its capacity may count as: one over the searches of a round, about.
+        return int(max(min(members, self.most / 16), 1))

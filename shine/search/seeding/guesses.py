@@ -19,39 +19,11 @@ from shine.search.seeding.search_runner import SearchRunner
 from shine.search.seeding.symmetries import systems
 from shine.search.seeding.task import SeedingSettings, SeedingTask
 
-FEWEST_HELD_OUT = 40
-"""Fewest held-out rows; with fewer, constants are fitted on all rows, and formulas measured on the same: the error of a
-few rows says less than they do about the constants."""
-
-TRAINING_SHARE = 0.6
-"""Share of the rows that constants are fitted on."""
-
 DOUBTS = (0.01, 0.06)
 """Largest doubt of a likely symmetry, and of a possible one: squared distance of the gradient from it, as a share."""
 
-LEAST_SPREAD = 1e-12
-"""Standard deviation of a target, as a share of its largest value, below which it varies by rounding only."""
-
-FEWEST_VARYING = 3
-"""Rows below which a target does not count as varying: a line fits two rows exactly."""
-
-FORMULAS_WITH_PARTS = 20
-"""Best formulas whose parts are building blocks."""
-
-MOST_PAIRED = 1000
-"""Features whose products are all tried: the time grows with the square of their number."""
-
 AT_ONCE = 1000
 """Features that are scored together, which bounds the memory."""
-
-LEAST_RANGE = 1e-12
-"""Range of a feature, as a share of its largest value, below which it varies by rounding only."""
-
-DEPENDENT = 1e-8
-"""Length, as a share of its own, below which a column adds only rounding to the others."""
-
-LEAST_RESIDUAL = 1e-9
-"""Length of the residual, as a share of the target's, below which it is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +132,11 @@ def _guesses(
 def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[Mask, Mask, Indices]:
     """Training rows, held-out rows, and the training rows that banks are evaluated on."""
     order = rng.permutation(rows)
-    count = int(TRAINING_SHARE * rows)
+    count = int(0.6 * rows)  # share of the rows that constants are fitted on
     training = np.ones(rows, bool)
-    if rows - count >= FEWEST_HELD_OUT:
+    # Fewest held-out rows; with fewer, constants are fitted on all rows, and formulas measured on the same: the error
+    # of a few rows says less than they do about the constants.
+    if rows - count >= 40:
         training[order[count:]] = False
     held_out = ~training if not training.all() else training
     return training, held_out, np.sort(order[training[order]][:screened])
@@ -171,18 +145,20 @@ def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[Mask, Ma
 def _varies(values: Floats, weights: Floats) -> bool:
     """Whether values vary by more than rounding, on enough rows and with positive weights."""
     total = float(weights.sum())
-    if len(values) < FEWEST_VARYING or not total > 0:
+    # Rows below which a target does not count as varying: a line fits two rows exactly.
+    if len(values) < 3 or not total > 0:
         return False
     # With the weights of relative noise, the rounding errors of large values count as little as those of small ones.
     scaled = values / np.abs(values).max(initial=np.finfo(np.float64).tiny)
     centered = scaled - float(dot(scaled, weights)) / total
-    return bool(np.sqrt(dot(centered**2, weights)) > LEAST_SPREAD * np.sqrt(dot(scaled**2, weights)))
+    # Standard deviation of a target, as a share of its largest value, below which it varies by rounding only.
+    return bool(np.sqrt(dot(centered**2, weights)) > 1e-12 * np.sqrt(dot(scaled**2, weights)))
 
 
 def _parts(pool: CandidatePool, members: dict[Nodes, float]) -> tuple[Population, Floats]:
     """Building blocks with their scores, the best first; the smaller first if they are equally good."""
     scores, max_size = dict(members), pool.task.max_size
-    for nodes, unexplained in pool.best_ingredients(FORMULAS_WITH_PARTS).items():
+    for nodes, unexplained in pool.best_ingredients(20).items():  # best formulas whose parts are building blocks
         scores[nodes] = max(scores.get(nodes, 0.0), 1 - unexplained)
     order = sorted(
         (nodes for nodes in scores if len(nodes) <= max_size), key=lambda nodes: (-scores[nodes], len(nodes), nodes)
@@ -213,7 +189,8 @@ def relevant_features(columns: Floats, target: Floats, weights: Floats, most: in
     with another feature and the residual of a regression on the best features and their squares: only this one shows a
     product of two features centered at 0. With very many features, only products of the best ones are tried.
     """
-    varying = np.flatnonzero(np.ptp(columns, axis=1) > LEAST_RANGE * np.abs(columns).max(axis=1))
+    # Range of a feature, as a share of its largest value, below which it varies by rounding only.
+    varying = np.flatnonzero(np.ptp(columns, axis=1) > 1e-12 * np.abs(columns).max(axis=1))
     if len(varying) <= most:
         return varying
     root = np.sqrt(weights)
@@ -222,11 +199,12 @@ def relevant_features(columns: Floats, target: Floats, weights: Floats, most: in
     scores = np.concatenate([_scores(columns[block], views, weights) for block in blocks])
     order = np.argsort(-scores, kind="stable")
     best = _standardized(columns[varying[order[:most]]], weights)
-    regression = Regression.of(np.concatenate([np.ones((1, len(target))), best, best * best]) * root, DEPENDENT)
+    # Length, as a share of its own, below which a column adds only rounding to the others.
+    regression = Regression.of(np.concatenate([np.ones((1, len(target))), best, best * best]) * root, 1e-8)
     residual = regression.rest(views[0])
     size = float(np.sqrt(dot(residual, residual)))
-    if size > LEAST_RESIDUAL:
-        paired = order[:MOST_PAIRED]
+    if size > 1e-9:  # length of the residual, as a share of the target's, below which it is rounding
+        paired = order[:1000]  # features whose products are all tried: the time grows with the square of their number
         x = _standardized(columns[varying[paired]], weights)
         together = np.abs(inner(x * (root * residual / size), x))
         np.fill_diagonal(together, 0)

@@ -34,31 +34,9 @@ from shine.search.seeding.search_table import EARLY_ROUNDS, Search, searches_of
 MOST_OF_SMALL_BANK, MOST_ROWS = 700, 600
 """Most members of the small bank of a search on more rows, and its rows, about: exact sums need several rows a term."""
 
-BLOCKS_A_ROUND = 100
-"""Building blocks of each sort that a round contributes."""
-
-MOST_COORDINATES = 1500
-"""Most members of a small bank that are tried as the only coordinate."""
-
-FIRST_BANK = 40
-"""Members of the first bank for each coordinate, about."""
-
-SYSTEMS_OF_ONE = 2
-"""Most systems of one coordinate: their banks grow first, and the others wait for them."""
-
-ROUNDS_OF_NEARLY = 4
-"""Rounds after which a nearly exact formula ends the stage: over a narrow range, a few terms of a small bank come so
-close to any smooth function, and the law is a member of the next bank."""
-
-SHORT = 8
-"""Nodes of an exact formula that is taken at once: looking for a shorter one takes as long as the stage so far."""
-
 DOUBTFUL, ROUNDS_OF_DOUBT = 7, 10
 """Least constants of an exact formula that is doubted, and most rounds in which sums of few terms are still sought:
 along a curve, a fraction of that many constants comes to within rounding of any smooth function."""
-
-DEPENDENT = 1e-12
-"""Squared length, as a share of its own, below which a logarithm adds only rounding to the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +124,9 @@ class Rounds:
                     doubted += self._doubtful
                     stagnation = stagnation.after(self.pool.shortest[0], count)
                     waited = waited + 1 if self.pool.nearly_exact else 0
-                    ended = doubted >= ROUNDS_OF_DOUBT if self._doubtful else waited >= ROUNDS_OF_NEARLY or self.over
+                    # Rounds after which a nearly exact formula ends the stage: over a narrow range, a few terms of a
+                    # small bank come so close to any smooth function, and the law is a member of the next bank.
+                    ended = doubted >= ROUNDS_OF_DOUBT if self._doubtful else waited >= 4 or self.over
                     if ended:
                         break
                     if self._stagnant(stagnation, count, EARLY_ROUNDS * step.banks):
@@ -160,7 +140,8 @@ class Rounds:
         banks = [self._bank(capacity)]
         banks += [self._bank(max(capacity // 2, 1)) for _ in systems[1:]]
         rounds = [self._rounds_of(system, bank) for system, bank in zip(systems, banks, strict=True)]
-        sizes = [0.0, *(float(FIRST_BANK * len(system.nodes)) for system in systems[1:])]
+        # Members of the first bank for each coordinate, about.
+        sizes = [0.0, *(float(40 * len(system.nodes)) for system in systems[1:])]
         sorted_by_members = False
         while min(sizes) < np.inf:
             if not sorted_by_members and sizes[0] > 0:
@@ -193,10 +174,12 @@ class Rounds:
     def _of_one_coordinate(self, features: Coordinates, bank: ExpressionBank) -> list[Coordinates]:
         """Systems of one coordinate each: a monomial, or a member of a small bank over the features."""
         members = np.flatnonzero(bank.only_leaf[: bank.count] == SEVERAL_LEAVES)
-        members = members[np.argsort(bank.costs[members], kind="stable")][:MOST_COORDINATES]
+        # Most members of a small bank that are tried as the only coordinate.
+        members = members[np.argsort(bank.costs[members], kind="stable")][:1500]
         nodes = [bank.nodes(member) for member in members.tolist()]
         values = self.pool.values(nodes)
-        return one_coordinate_systems(features, self.pool.rows.target, nodes, values, self.pool.writer, SYSTEMS_OF_ONE)
+        # Most systems of one coordinate: their banks grow first, and the others wait for them.
+        return one_coordinate_systems(features, self.pool.rows.target, nodes, values, self.pool.writer, 2)
 
     def _rounds_of(self, system: Coordinates, bank: ExpressionBank) -> Iterator[Iterator[Step]]:
         """The steps of each round of a bank, which grows when the next is asked for."""
@@ -219,7 +202,7 @@ class Rounds:
         quick = [search for search in searches if not search.is_slow]
         for search in quick:
             yield from self._on_its_bank(search, screen, whole)
-        yield BuildingBlocks(_closest_members(screen, BLOCKS_A_ROUND))
+        yield BuildingBlocks(_closest_members(screen, 100))  # building blocks of each sort that a round contributes
         for search in searches:
             if search not in quick:
                 yield from self._on_its_bank(search, screen, whole)
@@ -247,7 +230,9 @@ class Rounds:
     def _may_run(self, step: NextSearch) -> bool:
         """Whether a search may run: a few of the same bank do after a long exact formula, for a shorter one."""
         if self.pool.exact:
-            if self.pool.exact_size <= SHORT:
+            # Nodes of an exact formula that is taken at once: looking for a shorter one takes as long as the stage so
+            # far.
+            if self.pool.exact_size <= 8:
                 return False
             if not self._doubtful:
                 self.effort.note_exact()
@@ -287,7 +272,8 @@ class Rounds:
                 continue
             own = log(np.abs(values))
             rest = Regression.of(np.stack(logs)).rest(own)
-            if dot(rest, rest) > DEPENDENT * max(float(dot(own, own)), np.finfo(np.float64).tiny):
+            # Squared length, as a share of its own, below which a logarithm adds only rounding to the others.
+            if dot(rest, rest) > 1e-12 * max(float(dot(own, own)), np.finfo(np.float64).tiny):
                 logs.append(own)
                 found.append((nodes, values))
         return found

@@ -35,13 +35,6 @@ from shine.search.seeding.search_table import DIVIDING, Search
 EXACT = 1e-24
 """Share of variance unexplained below which an estimate is exact to within rounding."""
 
-MOST_EXACT = 6
-"""Exact estimates that are completed first, the most promising ones: if a formula fits exactly, no other is needed.
-Completing takes most of the time of a short stage."""
-
-ESTIMATES_BETWEEN_LOOKS = 16
-"""Estimates after which a search looks at the clock."""
-
 ROUNDS_AHEAD = 2
 """Rounds that workers have in hand: while the last searches of one run, others begin with the next."""
 
@@ -115,10 +108,12 @@ def run_search(search: Search, screen: Screen, out_of_time: Callable[[], bool]) 
     try:
         for estimate in search.estimates(screen):
             found.append(estimate)
-            if len(found) % ESTIMATES_BETWEEN_LOOKS == 0 and out_of_time():
+            if len(found) % 16 == 0 and out_of_time():  # estimates after which a search looks at the clock
                 break
         found = most_promising(found, len(screen.target))
-        exact = [estimate for estimate in found if estimate.unexplained < EXACT][:MOST_EXACT]
+        # Exact estimates that are completed first, the most promising ones: if a formula fits exactly, no other is
+        # needed. Completing takes most of the time of a short stage.
+        exact = [estimate for estimate in found if estimate.unexplained < EXACT][:6]
         return SearchResult(_skeletons(exact), _skeletons([estimate for estimate in found if estimate not in exact]))
     except Exception as error:
         return SearchResult(error=error)

@@ -16,7 +16,7 @@ from shine.search.seeding.searches.factors import (
     factor_times_affine,
     factor_times_sum,
 )
-from shine.search.seeding.searches.functions import functions_with_constants, oscillations
+from shine.search.seeding.searches.functions import functions_with_constants
 from shine.search.seeding.searches.products import products, products_with_constants
 from shine.search.seeding.searches.quotients import rational_forms
 from shine.search.seeding.searches.sums import quadratic_forms, sums_of_terms, sums_of_two
@@ -103,10 +103,6 @@ SEARCHES = (
     ),
     # The same with logarithms, and all pairs: the square of `pairs_of`.
     Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=2, work=8000),
-    # Sines and cosines of all frequencies, and of some decays.
-    Search(
-        partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2, divides=True, work=6000
-    ),
     # Fits of the constants of some thousand sums: seconds, as much as the rounds of all banks of one coordinate.
     Search(
         partial(sums_with_curves, most=160, terms=6),

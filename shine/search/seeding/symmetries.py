@@ -19,23 +19,11 @@ from shine.search.seeding.bank.formula_writer import Nodes, Unwritable, Writer
 from shine.search.seeding.bank.one_coordinate import Coordinates
 from shine.search.seeding.fits.polynomial_model import PolynomialModel
 
-LEAST_EXPLAINED = 0.5
-"""Share of variance that a polynomial must explain before its gradient is used."""
-
-NO_INFLUENCE = 1e-3
-"""A coordinate is dropped if its squared derivative, as a share of the largest, is at most this times the doubt."""
-
 FACTOR_EXPONENT = 0.03
 """Distance of a factor's exponent from a multiple of 1/2, below which it counts as that."""
 
 FACTOR_DOUBT = 0.03
 """Doubt allowed for a factor, as a share of the doubt allowed for a merge: dividing wrongly spoils all that follows."""
-
-LEAST_INDEPENDENT = 1e-4
-"""Squared derivative by each merged coordinate, as a share of the larger, that factors of the target must leave."""
-
-FREE_DOUBT = 0.1
-"""Doubt allowed if both coordinates may also be factors, as a share of the usual doubt: more freedom fits more."""
 
 RATIO_ERROR = 1.1
 """Largest quotient of a ratio of exponents and the nearest of `RATIOS`, which replaces it."""
@@ -45,9 +33,6 @@ MERGED_EXPONENT = 0.1
 
 RATIOS = (1.0, 2.0, 0.5, 3.0, 1 / 3, 1.5, 2 / 3)
 """Exponents that two merged coordinates may have relative to each other."""
-
-INTEGER_TOLERANCE = 1e-9
-"""Distance from a whole number that counts as rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +111,7 @@ def _slopes(coordinates: Coordinates, target: Floats, weights: Floats) -> list[S
     for logarithmic in range(len(responses)):
         for values, each in zip(charts, models, strict=True):
             model = each[logarithmic]
-            if model.explained >= LEAST_EXPLAINED:
+            if model.explained >= 0.5:  # share of variance that a polynomial must explain before its gradient is used
                 gradient = model.gradient * _chain_rule(values, coordinates.values)
                 offset = np.ones_like(model.fitted) if logarithmic else model.fitted
                 found.append(Slopes(gradient[:, model.inner], offset[model.inner], model.inner))
@@ -172,7 +157,8 @@ def _dropped_or_divided(coordinates: Coordinates, by_log: Floats, offset: Floats
     for i, x in enumerate(coordinates.values):
         exponent, left = share_left(by_log[i], offset)
         rounded = round(2 * exponent) / 2
-        if total[i] <= NO_INFLUENCE * doubt * total.max():
+        # A coordinate is dropped if its squared derivative, as a share of the largest, is at most this times the doubt.
+        if total[i] <= 1e-3 * doubt * total.max():
             yield Change(0.0, coordinates.without([i]))
         elif rounded and abs(exponent - rounded) < FACTOR_EXPONENT and left < FACTOR_DOUBT * doubt:
             has_power = (x > 0).all() or (rounded % 1 == 0 and (x != 0).all())
@@ -192,13 +178,15 @@ def _products(pair: _Pair, a: Floats, b: Floats, offset: Floats, doubt: float) -
         else:
             a0, b0 = a, b
         aa, bb, ab = dot(a0, a0), dot(b0, b0), dot(a0, b0)
-        if not min(aa, bb) > LEAST_INDEPENDENT * max(dot(a, a), dot(b, b)) or not np.isfinite([aa, bb]).all():
+        # Squared derivative by each merged coordinate, as a share of the larger, that factors of the target must leave.
+        if not min(aa, bb) > 1e-4 * max(dot(a, a), dot(b, b)) or not np.isfinite([aa, bb]).all():
             continue
         left = 1 - ab * ab / (aa * bb)
         ratio = np.sign(ab) * np.sqrt(aa / bb)
         rounded = min(RATIOS, key=lambda r: max(abs(ratio) / r, r / abs(ratio)))
         error = max(abs(ratio) / rounded, rounded / abs(ratio))
-        if left > doubt * (FREE_DOUBT if free else 1.0) or error > RATIO_ERROR:
+        # Doubt allowed if both coordinates may also be factors, as a share of the usual doubt: more freedom fits more.
+        if left > doubt * (0.1 if free else 1.0) or error > RATIO_ERROR:
             continue
         exponent = 0.0
         if free:
@@ -225,7 +213,8 @@ def _sum_of_squares(writer: Writer, a: Nodes, b: Nodes, x: Floats, y: Floats, ra
 
 def _product(writer: Writer, a: Nodes, b: Nodes, x: Floats, y: Floats, ratio: float) -> tuple[Nodes, Floats]:
     """x^ratio * y, raised to the power that makes both exponents whole: x^2 * y^3 for 2/3."""
-    scale = next(s for s in (1, 2, 3) if abs(s * ratio - round(s * ratio)) < INTEGER_TOLERANCE)
+    # Distance from a whole number that counts as rounding.
+    scale = next(s for s in (1, 2, 3) if abs(s * ratio - round(s * ratio)) < 1e-9)
     p, q = float(round(scale * ratio)), float(scale)
     with np.errstate(all="ignore"):
         return writer.product([(a, p), (b, q)]), power(x, p) * power(y, q)

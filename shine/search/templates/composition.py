@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shine.base.errors import DataError
+from shine.base.errors import DataError, placed
 from shine.base.lazy import cached_property
 from shine.base.typing import Codes, Floats, Indices, Mask
 from shine.lang.forms.names import listed, shown
@@ -290,11 +290,10 @@ def resolved(template: Template, features: Sequence[str]) -> Template:
 
 
 def _slot(unknown: Unknown, primitives: Sequence[PrimitiveSource], max_size: int, max_depth: int) -> Slot:
-    try:
+    place = f"unknown function {unknown.name!r}"
+    with placed(place, TypeError), placed(place, ValueError):
         table, names = primitive_table(primitives if unknown.primitives is None else unknown.primitives)
         own = PrimitiveSet(select(table, names), unknown.arguments)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"unknown function {unknown.name!r}: {error}") from None
     return Slot(unknown.name, own, unknown.max_size or max_size, unknown.max_depth or max_depth)
 
 

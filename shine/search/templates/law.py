@@ -22,9 +22,6 @@ from shine.lang.simplify.simplifier import simplify
 from shine.search.templates.composition import Composition
 from shine.search.templates.template import Template
 
-MOST_IN_A_ROW = 50
-"""Most groups whose values stand one after the other."""
-
 
 def in_a_row(column: str, values: Sequence[float], numbers: Sequence[Any]) -> ast.expr:
     """The same as `for_known`, with the groups one after the other: for people to read."""
@@ -156,7 +153,8 @@ class Law:
             for name, tree in called.items()
             if name in self.template.calls
         }
-        listed = readable and self.groups is not None and len(self.groups.values) <= MOST_IN_A_ROW
+        # Most groups whose values stand one after the other.
+        listed = readable and self.groups is not None and len(self.groups.values) <= 50
         table = in_a_row if listed else for_known
         values = [(name, of_tree(Tree(self.features, self._value(name, table))).result) for name in self.constants]
         used = {node.id for part in _expressions(body) for node in ast.walk(part) if isinstance(node, ast.Name)}

@@ -12,7 +12,7 @@ from typing import Any, overload
 from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.names import shown, value_text
-from shine.lang.python.source import file_of
+from shine.lang.python.source import in_file_of
 from shine.lang.vocabulary import KINDS, PrimitiveSource, primitive_table
 from shine.search.templates.source import SourceReader
 from shine.search.templates.template import Template, read_parameters, read_unknowns
@@ -128,19 +128,16 @@ def template(
     if not isinstance(source, str) and not inspect.isfunction(source):
         raise TypeError(f"a template is a text or a Python function, not {type(source).__name__}")
     try:
-        known, names = primitive_table(functions)
-        if len(set(names)) < len(names):
-            raise ValueError("template: functions: two have one name; give one of them another name")
-        for own, _, number in (name.rpartition("_") for name in names if name not in STANDARD):
-            if own in STANDARD.keys() | KINDS and number.isdecimal():
-                raise ValueError(f"template: functions: {own!r} is one of Shine's primitives; give yours another name")
-        found = SourceReader(source, read_unknowns(unknown), read_parameters(parameters), groups, known).template
-    except UnsupportedSyntaxError as error:
-        if isinstance(source, str):
-            raise UnsupportedSyntaxError(f"template: {error.message}", error.line, error.column) from None
-        raise UnsupportedSyntaxError(
-            f"template {source.__name__}: {error.message}", error.line, error.column, file_of(source)
-        ) from None
+        with in_file_of(source, f"template{'' if isinstance(source, str) else f' {source.__name__}'}: "):
+            known, names = primitive_table(functions)
+            if len(set(names)) < len(names):
+                raise ValueError("template: functions: two have one name; give one of them another name")
+            for own, _, number in (name.rpartition("_") for name in names if name not in STANDARD):
+                if own in STANDARD.keys() | KINDS and number.isdecimal():
+                    raise ValueError(
+                        f"template: functions: {own!r} is one of Shine's primitives; give yours another name"
+                    )
+            found = SourceReader(source, read_unknowns(unknown), read_parameters(parameters), groups, known).template
     except RecursionError:
         raise UnsupportedSyntaxError("template: it is nested too deeply") from None
     if not isinstance(shrinkage, bool):

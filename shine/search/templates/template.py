@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from shine.base.errors import placed
 from shine.lang.forms.grammar import check_name
 from shine.lang.forms.names import is_list, shown, value_text
 from shine.lang.forms.tree import Tree
@@ -15,10 +16,6 @@ from shine.search.constraints.constraints import Constraints
 
 DEFAULT_START = 1.0
 """Value that a parameter starts from if nothing else is said: not 0, where products do not depend on it."""
-
-
-LONGEST_IN_REPR = 200
-"""Most characters of the formula in the `repr` of a template."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ class Template:
     source: str = ""
 
     def __repr__(self) -> str:
-        return f"Template({shown(self.source, LONGEST_IN_REPR)})"
+        return f"Template({shown(self.source, 200)})"  # most characters of the formula in the `repr` of a template
 
 
 def primitives_of(template: Template) -> list[PrimitiveSource]:
@@ -198,10 +195,8 @@ def _constraints(where: str, source: Any) -> Constraints:
     if not isinstance(source, Mapping):
         raise TypeError(f"{where}: constraints is a mapping, not {value_text(source)}")
     _check_keys(f"{where}: constraints", source, [each.name for each in fields(Constraints)])
-    try:
+    with placed(f"{where}: constraints", ValueError, TypeError, AttributeError):
         return Constraints(**source)
-    except (TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f"{where}: constraints: {error}") from None
 
 
 def _size(where: str, key: str, source: Mapping[str, Any]) -> int | None:

@@ -11,9 +11,6 @@ from shine.tensor.form.module import Attribute, Function, GradientDeclaration, I
 from shine.tensor.form.operations import OPERATIONS
 from shine.tensor.form.types import TensorType, type_of
 
-MOST_SHOWN = 64
-"""Most elements of an array written as numbers; a larger one is written as the hexadecimal of its bytes."""
-
 
 def text_of(module: Module) -> str:
     """The text of a module."""
@@ -61,7 +58,8 @@ def _attribute(value: Attribute, kind: str) -> str:
 def _array(array: np.ndarray) -> str:
     """The type and the elements of an array, in order."""
     found = type_of(array)
-    if array.size <= MOST_SHOWN:
+    # Most elements of an array written as numbers; a larger one is written as the hexadecimal of its bytes.
+    if array.size <= 64:
         return f"{found} [{', '.join(_number(element) for element in array.ravel())}]"
     return f"{found} 0x{array.astype(found.numpy.newbyteorder('<')).tobytes().hex()}"
 

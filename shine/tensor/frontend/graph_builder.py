@@ -67,9 +67,6 @@ class OverBudgetError(GraphImportError):
 MOST_FOLDED = 1 << 16
 """Most elements of constants that are computed here, operands and results: shapes and indices have far fewer."""
 
-_UNIFORM = 64
-"""Constants of more equal elements are written as one number, broadcast."""
-
 _INEXACT = frozenset({"call", "cond", "while", "dot", "convolve", "reduce_sum", "reduce_prod"})
 """Operations that are left to the compiled code: floats would have other bits, and calls need the module."""
 
@@ -161,7 +158,8 @@ class GraphBuilder(OperationMethods[Operand]):
             array = np.asarray(value, dtype)
         except (OverflowError, ValueError):
             raise GraphImportError(f"{value!r} is beyond the numbers of {dtype}") from None
-        if array.size > _UNIFORM and array.strides == (0,) * array.ndim:
+        # Constants of more equal elements are written as one number, broadcast.
+        if array.size > 64 and array.strides == (0,) * array.ndim:
             number = self.builder.constant(array[(0,) * array.ndim])
             return Operand(self.builder.broadcast(number, shape=array.shape), array)
         if not is_parameter:

@@ -35,9 +35,6 @@ _HEADER = b""
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
 """The entry with the names of `tf.train.Checkpoint`'s objects."""
 
-_STRING = 7
-"""Number of the element type of strings."""
-
 _ORDERS: dict[int, Literal["<", ">"]] = {0: "<", 1: ">"}
 """Byte order, by its number in the header."""
 
@@ -166,7 +163,7 @@ class Checkpoint:
 
     def _text(self, entry: Any) -> bytes:
         """The only string of an entry: lengths, their checksum, and the bytes."""
-        if entry.dtype != _STRING or entry.shape.dim or entry.size < 5:
+        if entry.dtype != 7 or entry.shape.dim or entry.size < 5:  # number of the element type of strings
             raise GraphImportError("they are not one string")
         content = self._bytes(entry, verify=False)
         size, position = varint(content, 0)

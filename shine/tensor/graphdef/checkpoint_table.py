@@ -10,9 +10,6 @@ import numpy as np
 from shine.base.errors import GraphImportError
 from shine.base.typing import AnyArray
 
-_LONGEST = 10
-"""Bytes of the longest number, which has 64 bits."""
-
 
 def varint(content: bytes, position: int) -> tuple[int, int]:
     """A number in base 128, lowest digit first, and the position after it.
@@ -20,7 +17,7 @@ def varint(content: bytes, position: int) -> tuple[int, int]:
     A `GraphImportError` if it is cut off or too long.
     """
     value = 0
-    for digit, byte in enumerate(content[position : position + _LONGEST]):
+    for digit, byte in enumerate(content[position : position + 10]):  # bytes of the longest number, which has 64 bits
         value |= (byte & 127) << 7 * digit
         if byte < 128:
             return value, position + digit + 1

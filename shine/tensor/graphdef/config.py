@@ -13,9 +13,6 @@ from shine.tensor.graphdef.constants import ELEMENTS, Shape, dtype_name, shape_f
 from shine.tensor.graphdef.files import Source, read_message
 from shine.tensor.graphdef.order import parse_reference
 
-MAX_INDEX = 999_999
-"""Largest number of an output."""
-
 
 @dataclass(frozen=True)
 class Feed:
@@ -121,7 +118,7 @@ def _signature(message: Any) -> Signature:
 def _identity(message: Any) -> tuple[str, int]:
     if not message.node_name:
         raise GraphImportError("an id has no node_name")
-    if not 0 <= message.output_index <= MAX_INDEX:
+    if not 0 <= message.output_index <= 999_999:  # largest number of an output
         raise GraphImportError(f"output_index {message.output_index} of {shown(message.node_name)} must be at least 0")
     # A name of an output is a usual slip.
     if ":" in message.node_name or message.node_name.startswith("^"):

@@ -12,9 +12,6 @@ from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, Output, V
 from shine.tensor.graphdef.evaluation import Call, Evaluation
 from shine.tensor.graphdef.node import Function, Node, check_count
 
-_SMALL = 64
-"""Constants of at most so many elements are written into branches and loops; larger ones are passed to them."""
-
 
 def if_(evaluation: Evaluation, b: GraphBuilder, node: Node, inputs: Sequence[Output]) -> Sequence[Output]:
     """If: one of two functions, by a condition. A constant condition leaves one of them."""
@@ -69,7 +66,8 @@ def while_(evaluation: Evaluation, b: GraphBuilder, node: Node, inputs: Sequence
 def _is_passed(given: Output) -> bool:
     if isinstance(given, Variable):
         return False
-    return given.known is None or given.known.size > _SMALL
+    # Constants of at most so many elements are written into branches and loops; larger ones are passed to them.
+    return given.known is None or given.known.size > 64
 
 
 def _check_results(function: Function, types: Types) -> None:

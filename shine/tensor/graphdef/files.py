@@ -20,9 +20,6 @@ MAX_TEXT = 32 << 20
 MAX_NESTING = 60
 """Deepest nesting of messages in text: protobuf's parser recurses, and real graphs nest far less."""
 
-_SAMPLE = 4096
-"""First bytes, which tell binary from text: a binary graph has lengths and field numbers below 32 among them."""
-
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 # Strings and comments, in which brackets do not count, and brackets.
@@ -56,7 +53,8 @@ def read_message(source: Source, kind: str = "GraphDef") -> Any:
         raise GraphImportError(f"it is empty; a {kind} as text or binary is expected")
     if len(content) > MAX_BYTES:
         raise GraphImportError(_too_large(len(content), MAX_BYTES))
-    return _from_binary(content, kind) if _BINARY.search(content[:_SAMPLE]) else _from_text(content, kind)
+    # First bytes, which tell binary from text: a binary graph has lengths and field numbers below 32 among them.
+    return _from_binary(content, kind) if _BINARY.search(content[:4096]) else _from_text(content, kind)
 
 
 def content_of(path: str | os.PathLike[str]) -> bytes:

@@ -12,9 +12,6 @@ from shine.tensor.frontend.graph_builder import GraphBuilder, Operand, Output, n
 from shine.tensor.graphdef.constants import DTYPES, Tensor, Tensors, dtype_name, shape_from_message, tensor_from_message
 from shine.tensor.graphdef.order import Reference, Step, named_nodes, ordered_steps, parse_reference
 
-_NO_SHAPE_BEFORE = 22
-"""Before this version of TensorFlow's graphs, the shape of a scalar meant an unknown shape."""
-
 
 class Node:
     """A NodeDef; a call of its function fills the placeholders among its attributes.
@@ -75,7 +72,8 @@ class Node:
         if message is None:
             return None
         shape = shape_from_message(message)
-        return None if shape == () and producer < _NO_SHAPE_BEFORE else shape
+        # Before this version of TensorFlow's graphs, the shape of a scalar meant an unknown shape.
+        return None if shape == () and producer < 22 else shape
 
     def tensor(self) -> Tensor:
         """The value of a constant."""

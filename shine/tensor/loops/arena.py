@@ -163,16 +163,12 @@ _ORDERS: tuple[Callable[[_Block], tuple[int, ...]], ...] = (
 """Orders of placement of blocks. None of them is always the best, and a plan takes milliseconds."""
 
 
-MOST_TRIES = 24
-"""Times that an order is changed, if its plan is larger than the lower bound."""
-
-
 def _placed(blocks: list[_Block], bound: int) -> int:
     """Set the offsets of blocks by the best of some orders; returns the bytes of the arena."""
     best: tuple[int, list[int]] | None = None
     for key in _ORDERS:
         order = sorted(blocks, key=key)
-        for _ in range(MOST_TRIES):
+        for _ in range(24):  # times that an order is changed, if its plan is larger than the lower bound
             found = _in_order(order)
             if best is None or found < best[0]:
                 best = found, [block.offset for block in blocks]

@@ -17,9 +17,6 @@ from shine.tensor.form.types import DTYPES
 from shine.tensor.loops.emission import emit
 from shine.tensor.loops.fusion import PRODUCTS, fuse
 
-ROUNDS = 15
-"""Runs of each group; the median counts."""
-
 SECONDS = 0.01
 """Length of the measurement of the processor."""
 
@@ -78,7 +75,7 @@ def measured(
     given = (*tables, arena.ctypes.data + -arena.ctypes.data % 64)
     parts = [engine.function(f"measured.part.{i}", None, *kinds) for i in range(len(interface.report))]
     times: list[list[float]] = [[] for _ in parts]
-    for _ in range(ROUNDS):
+    for _ in range(15):  # runs of each group; the median counts
         for part, found in zip(parts, times, strict=True):
             start = clock()
             part(*given)

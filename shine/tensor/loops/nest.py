@@ -21,9 +21,6 @@ from shine.tensor.loops.lanes import constant, horizontal, mask, transposed, wid
 from shine.tensor.loops.placement import Placement, symbols
 from shine.tensor.loops.scope import Scope, aligned
 
-UNROLLED = 4
-"""Vectors in one turn of a loop whose body is small."""
-
 SMALL = 24
 """Operations of a small body."""
 
@@ -94,7 +91,8 @@ def shape_of(machine: Machine, placed: Placement, nest: Nest, outer: int) -> Sha
     width = min(machine.lanes(itemsize), 1 << max(last - 1, 0).bit_length())
     is_long = any(instruction.operation in ELEMENTARY for instruction in operations)
     small = len(operations) + 2 * len(nest.written) <= SMALL and not is_long
-    return Shape(lane, tuple(extents), width, UNROLLED if small else 2 if is_long and len(operations) < SMALL else 1)
+    # Vectors in one turn of a loop whose body is small.
+    return Shape(lane, tuple(extents), width, 4 if small else 2 if is_long and len(operations) < SMALL else 1)
 
 
 def _lines(placed: Placement, nest: Nest) -> list[Mapping[Any, int]]:

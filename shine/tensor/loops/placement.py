@@ -18,9 +18,6 @@ from shine.tensor.form.operations import CALLS, ELEMENTWISE
 from shine.tensor.loops.index import Index
 from shine.tensor.loops.scope import AFFINE, MOVEMENTS, aligned, moved
 
-DEEPEST = 100
-"""Operations in a chain without memory: Python recurses over it, and LLVM takes more than linear time."""
-
 CHEAP = 4
 """Largest cost of a value that is computed again instead of stored and loaded."""
 
@@ -157,7 +154,8 @@ def placement_of(function: Function, kept: Collection[Value] = ()) -> Placement:
             own = _ELEMENTARY_COST if instruction.operation in ELEMENTARY else int(instruction.operation in ELEMENTWISE)
             placed.costs[result] = own + sum(placed.costs[operand] for operand in inner)
             depths[result] = 1 + max((depths[operand] for operand in inner), default=0)
-            if depths[result] > DEEPEST or _is_repeated(
+            # Operations in a chain without memory: Python recurses over it, and LLVM takes more than linear time.
+            if depths[result] > 100 or _is_repeated(
                 result, placed.costs[result], users.get(result, ()), len(ends[result]), lazy
             ):
                 placed.stored.add(result)

@@ -29,9 +29,6 @@ LINE = 64
 STREAM = 512
 """Columns of a streamed product that a block has at least: shorter pieces of rows are not fetched ahead."""
 
-_ELEMENT_COST = 16
-"""Multiply-adds of a product in the time of reading and writing an element."""
-
 _ELEMENTARY_COST = 4
 
 
@@ -54,9 +51,8 @@ def work_of(placed: Placement, group: Group) -> int:
     """Time, about, in multiply-adds of a product."""
     total = 0
     for nest in group.nests:
-        each = _ELEMENT_COST + sum(
-            _ELEMENTARY_COST if made.operation in ELEMENTARY else 1 for made in computed(placed, nest)
-        )
+        # Multiply-adds of a product in the time of reading and writing an element.
+        each = 16 + sum(_ELEMENTARY_COST if made.operation in ELEMENTARY else 1 for made in computed(placed, nest))
         if nest.maker is not None:
             left, right = (operand.type for operand in nest.maker.operands)
             each += left.shape[-1] if nest.kind == "dot" else right.elements // max(right.shape[-1], 1)

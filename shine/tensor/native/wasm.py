@@ -13,9 +13,6 @@ from shine.tensor.native.interface import Interface, Tensor
 TAKEN = frozenset({"arguments", "exports", "memory", "results", "run"})
 """Names that the module or its loader uses for something else."""
 
-STACK_BYTES = 64 * 1024
-"""Bytes of the stack of a module, which lies below everything else: an overflow traps and overwrites nothing."""
-
 _CONSTANTS = """\
 const ARENA_BYTES = {arena};
 /** Label, typed array and shape of each argument, in the order of calls. Elements are in row-major order. */
@@ -126,7 +123,8 @@ def tensor_files(code: Code, interface: Interface) -> Files:
         constructors=" | ".join(f"{array}Constructor" for array in dict.fromkeys(ARRAYS.values()))
     )
     loader = Loader("function", constants, _LOADED, _FUNCTIONS.format(alignment=ALIGNMENT), members, described)
-    linked = link(code.object_code, [name, "__heap_base"], STACK_BYTES)
+    # Bytes of the stack of a module, which lies below everything else: an overflow traps and overwrites nothing.
+    linked = link(code.object_code, [name, "__heap_base"], 64 * 1024)
     return {f"{name}.wasm": linked, **loader.files(name, code.description)}
 
 

@@ -23,9 +23,6 @@ from shine.tensor.onnx.rules import RULES
 OLDEST = 13
 """Oldest operator set that is read."""
 
-MOST_DEPTH = 100
-"""Deepest nesting of graphs and functions."""
-
 _OWN = ("", "ai.onnx")
 """Names of the domain of ONNX's own operators."""
 
@@ -151,7 +148,7 @@ class _Reader:
         return [_operand(scope[value.name]) for value in graph.output]
 
     def _nodes(self, nodes: Any, scope: Scope, b: GraphBuilder, depth: int, version: int) -> None:
-        if depth > MOST_DEPTH:
+        if depth > 100:  # deepest nesting of graphs and functions
             raise GraphImportError("its graphs or functions are nested too deeply")
         for place, message in enumerate(nodes):
             where = f"node {message.name or place!r} ({message.op_type})"

@@ -16,9 +16,6 @@ from shine.tensor.passes import reshaping
 from shine.tensor.passes.rewriting import Replacement, Rewriting, Rule, by_table, rewritten, splat
 from shine.tensor.passes.specialize import unchanged
 
-MOST_STEPS = 64
-"""Instructions of a loop's condition that is computed to know whether the loop ever runs."""
-
 MOST_ELEMENTS = 4096
 """Elements of a value that is computed for that."""
 
@@ -78,7 +75,8 @@ def _unchanged(r: Rewriting, instruction: Instruction) -> Replacement:
 
 def _holds(module: Module, function: Function, known: dict[Value, np.ndarray]) -> bool | None:
     """The value of a condition, if it follows from the known parameters; None if it does not."""
-    if len(function.body) > MOST_STEPS:
+    # Instructions of a loop's condition that is computed to know whether the loop ever runs.
+    if len(function.body) > 64:
         return None
     values = dict(known)
     for instruction in function.body:

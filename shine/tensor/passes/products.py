@@ -152,10 +152,6 @@ def _all_in_one(r: Rewriting, products: list[Instruction], side: int, shared: Va
     return found
 
 
-MOST_FACTORS = 64
-"""Factors of a chain; the search takes the cube of it."""
-
-
 def order_products(module: Module) -> Module:
     """Multiply chains of matrices, of stacks of them, and of vectors in the order of fewest multiplications.
 
@@ -189,7 +185,7 @@ class _Order:
 def _reordered(r: Rewriting, instruction: Instruction) -> Replacement:
     if instruction.operation != "dot" or _is_inner(r, instruction):
         return None
-    factors, spent = _chain(r, instruction, MOST_FACTORS)
+    factors, spent = _chain(r, instruction, 64)  # factors of a chain; the search takes the cube of it
     if len(factors) < 3:
         return None
 

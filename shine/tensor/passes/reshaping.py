@@ -216,10 +216,6 @@ RULES: dict[str, tuple[Rule, ...]] = {
 """Rules by operation."""
 
 
-SMALL_PART = 8
-"""An operand with this many times fewer elements than the result, such as a bias, may be transposed instead."""
-
-
 def choose_layout(module: Module) -> Module:
     """Move transposes behind the operations that follow, where fewer bytes are transposed then.
 
@@ -267,7 +263,8 @@ def _before(r: Rewriting, value: Value, order: tuple[int, ...], elements: int) -
     if maker is not None and integers(maker, "permutation") == order:
         return maker.operands[0]
     inverse = _inverse(order)
-    is_large = r.array(value) is None and value.type.elements * SMALL_PART > elements
+    # An operand with this many times fewer elements than the result, such as a bias, may be transposed instead.
+    is_large = r.array(value) is None and value.type.elements * 8 > elements
     if is_large and not any(
         i.operation == "transpose" and integers(i, "permutation") == inverse for i in r.readers(value)
     ):

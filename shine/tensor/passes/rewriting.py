@@ -149,17 +149,14 @@ Rule: TypeAlias = Callable[[Rewriting, Instruction], Replacement]
 """Replacements of the results of an instruction; None if the instruction stays."""
 
 
-MOST_ROUNDS = 64
-"""Times that a rule is applied to a function; each shortens a chain of operations by one at least."""
-
-
 def rewritten(module: Module, rule: Rule) -> Module:
     """Apply a rule to all instructions until it replaces nothing; the same module if it never does."""
     return with_bodies(module, (_settled(module, function, rule) for function in module.defined))
 
 
 def _settled(module: Module, function: Function, rule: Rule) -> Function:
-    for _ in range(MOST_ROUNDS):
+    # Times that a rule is applied to a function; each shortens a chain of operations by one at least.
+    for _ in range(64):
         before, function = function, Rewriting(module, function).run(rule)
         if function is before:
             break

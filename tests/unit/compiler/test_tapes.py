@@ -87,8 +87,6 @@ def test_native_kernels_do_what_they_do_in_python():
                            np.array([2.0, 0.5, 1.0, 1e-9, 1.5, 0.7, 0.9, 1e-300])),
          [*np.empty((3, 4, n)), np.empty((4, n), np.bool_)]),
         (tapes.keep_finite, (n,), list(rng.choice([1.0, 2.0, np.inf, np.nan], (3, n)))),
-        (tapes.count_oddities, (n, width, codes, sizes, arities, rng.integers(0, 8, len(arities))),
-         [np.empty((n, 3), np.int64)]),
         (tapes.insert_keys, (90, 128, 1, keys), [np.zeros(128, np.int32)]),
     ):  # fmt: skip
         again = [array.copy() for array in room]

@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from shine.faces.runs.finding import Found
     from shine.lang.forms.rounding import Precision
 
-MOST_ROWS = 50
-"""Rows of the table unless the user says otherwise."""
-
-DIGITS = 4
-"""Significant digits of constants in tables of several runs."""
-
 
 @click.group("runs", invoke_without_command=True)
 @click.option("--uses", multiple=True, metavar="NAME", help="Function, operator or feature of the formula: exp, /, x1.")
@@ -78,7 +72,7 @@ def runs(
     wrong = next((key for key, sign, value in pairs if not sign or not value), None)
     if wrong is not None:
         raise click.UsageError(f"--set {wrong}: write KEY=VALUE, as evolution.population=500")
-    most = limit if limit or as_json else MOST_ROWS
+    most = limit if limit or as_json else 50  # rows of the table unless the user says otherwise
     with placed("", ValueError, kind=click.UsageError):
         asked = query(**conditions, settings=[(key.strip(), value) for key, _, value in pairs])
         with display_for("json" if as_json else "front", f"reading {folder}"):
@@ -184,7 +178,7 @@ def text_of(formula: FormulaEntry | str) -> str:
 
     text = formula if isinstance(formula, str) else formula.expression
     try:
-        return for_people(parse(text), DIGITS, None).readable
+        return for_people(parse(text), 4, None).readable  # significant digits of constants in tables of several runs
     except (ShineError, ValueError):
         return text
 

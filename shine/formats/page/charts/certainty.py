@@ -16,16 +16,9 @@ from shine.formats.page.markup import Content, Element, coordinate, element
 from shine.formats.page.subject import ModelLike, UncertainLike, columns_of, number, shortened
 
 _POINTS = 81
-_MOST_DOTS = 1000
-"""Points of the curve, and most rows that are drawn."""
+"""Points of the curve."""
 
 _LEVEL = 0.95
-
-_ROW = 26.0
-"""Height of a constant's line."""
-
-_WIDEST = 1.0
-"""Intervals are drawn to this share of their constant on either side."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +48,8 @@ def band_along(model: UncertainLike, dataset: Dataset, feature: str) -> Band:
     """The bands of a formula along one of its features."""
     columns = columns_of(model.tree, dataset)
     position = model.tree.parameters.index(feature)
-    every = np.unique(np.linspace(0, dataset.n_rows - 1, min(_MOST_DOTS, dataset.n_rows)).astype(np.int64))
+    # Most rows that are drawn.
+    every = np.unique(np.linspace(0, dataset.n_rows - 1, min(1000, dataset.n_rows)).astype(np.int64))
     rows = np.ascontiguousarray(columns[every])
     grid = np.linspace(float(columns[:, position].min()), float(columns[:, position].max()), _POINTS)
     typical = np.median(columns, axis=0)
@@ -132,8 +126,9 @@ def constants_figure(rows: Sequence[dict[str, float | str]]) -> Figure | None:
         return None
     shares = np.array([[(float(row[end]) / float(row["coef"]) - 1) * 100 for end in ("low", "high")] for row in known])
     shares.sort(axis=1)
-    wide = float(np.clip(np.abs(shares[np.isfinite(shares)]).max(initial=0.0), 1e-9, 100 * _WIDEST))
-    height = 70.0 + _ROW * len(known)
+    # Intervals are drawn to 100 % of their constant on either side.
+    wide = float(np.clip(np.abs(shares[np.isfinite(shares)]).max(initial=0.0), 1e-9, 100.0))
+    height = 70.0 + 26.0 * len(known)  # height of a constant's line
     lines = Scale(0.5, len(known) + 0.5, 0.0, 1.0, ())
     chart = Chart(linear([-wide, wide]), lines, "% of the constant", "", height=height)
     middle = chart.x.place(0.0)
@@ -157,10 +152,8 @@ def constants_figure(rows: Sequence[dict[str, float | str]]) -> Figure | None:
     return Figure("How well each constant is known", chart.drawing(described, "constants"), caption)
 
 
-_PLACES = 41
-_ROWS = 200
-_LINES = 25
-"""Points of the grid, rows of the average, and rows drawn."""
+_PLACES, _ROWS = 41, 200
+"""Points of the grid, and rows of the average."""
 
 _FEW = 8
 """A feature with at most this many distinct values is drawn as points."""
@@ -233,7 +226,8 @@ def _dependence(
     total = np.where(there, weights, 0.0).sum(axis=1)
     with np.errstate(all="ignore"):
         mean = (np.where(there, values, 0.0) * weights).sum(axis=1) / total
-    shown = np.unique(np.linspace(0, len(background) - 1, min(_LINES, len(background))).astype(np.int64))
+    # Rows that are drawn.
+    shown = np.unique(np.linspace(0, len(background) - 1, min(25, len(background))).astype(np.int64))
     return Dependence(feature, grid, mean, np.where(np.isfinite(values), values, np.nan)[:, shown].T)
 
 

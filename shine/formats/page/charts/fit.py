@@ -13,9 +13,6 @@ from shine.formats.page.charts.scales import Scale, counts, linear, logarithmic,
 from shine.formats.page.markup import Content, coordinate, element
 from shine.formats.page.subject import count, fraction, number
 
-_MOST_DOTS = 1500
-"""Most rows drawn as dots; more rows are counted in cells."""
-
 _CELL = 5.0
 """Half the height of a cell."""
 
@@ -183,7 +180,7 @@ def _cloud(chart: Chart, x: Floats, y: Floats) -> tuple[Content, str, int]:
         inside = (across >= chart.left - edge) & (across <= chart.right + edge)
         inside &= (down >= chart.top - edge) & (down <= chart.bottom + edge)
     across, down, outside = across[inside], down[inside], int(len(x) - inside.sum())
-    if len(across) <= _MOST_DOTS:
+    if len(across) <= 1500:  # most rows drawn as dots; more rows are counted in cells
         size = 3.2 if len(across) <= 300 else 2.6
         return dots(across, down, size, class_="dots"), f"{_each(len(across))}.", outside
     cells, largest = hexagons(across, down)

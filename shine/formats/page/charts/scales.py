@@ -18,9 +18,6 @@ _LARGEST = sys.float_info.max
 _SMALLEST = 1e-290
 """Shortest axis: steps between subnormal numbers have no digits."""
 
-_ZERO_BAND = 26.0
-"""Length reserved for zeros on a logarithmic axis, in the drawing's units."""
-
 
 @dataclass(frozen=True)
 class Tick:
@@ -81,7 +78,8 @@ class Scale:
         """The same axis at other places of the drawing; room for zeros is at its start."""
         if self.zero is None:
             return replace(self, start=start, end=end)
-        inward = math.copysign(_ZERO_BAND, end - start)
+        # Length reserved for zeros on a logarithmic axis, in the drawing's units.
+        inward = math.copysign(26.0, end - start)
         return replace(self, start=start + inward, end=end, zero=start + inward / 4)
 
 

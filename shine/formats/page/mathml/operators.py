@@ -137,16 +137,13 @@ _GREEK = {name: letter for name, letter in GREEK.items() if name.islower() and n
 ROUNDED = 6
 """Significant digits of constants if nothing is known about the data."""
 
-LONGEST_NAME = 28
-"""Most characters shown of a name."""
-
 
 def name_element(name: str) -> Element:
     """A name: letters in italics, words upright, Greek letters, and digits and short endings as subscripts.
 
     A heading that is no name is text. A long name is shortened; ``data-exact`` holds it in full.
     """
-    shown = shortened(name, LONGEST_NAME)
+    shown = shortened(name, 28)  # most characters shown of a name
     exact = name if shown != name else None
     if not name.isidentifier():
         return element("mtext", shown.strip() or "?", data_exact=exact)

@@ -173,12 +173,6 @@ STENCIL = 3
 """Points to each side of a difference: its error is of the sixth order, and of the fourth for derivatives above the
 second."""
 
-STIFF_POINTS = 600
-"""Most values of a state that an implicit method may solve for."""
-
-EXPLODED = 1e4
-"""Factor of the largest value at the start beyond which a field explodes: near a pole, steps become ever smaller."""
-
 Rates = Callable[[Floats], Floats]
 """Fields and derivatives, shape (n_features, *points) -> rates, shape (n_fields, *points)."""
 
@@ -220,14 +214,16 @@ def integrated(
             columns.append(values)
         return np.where(inside, rates(np.concatenate(columns)), 0.0).reshape(-1)
 
-    method = "LSODA" if start.size <= STIFF_POINTS else "RK45"
+    method = "LSODA" if start.size <= 600 else "RK45"  # most values of a state that an implicit method may solve for
     found = np.full((len(times), start.size), np.nan)
     found[0] = start.reshape(-1)
     if len(times) > 1:
         size = float(np.abs(start).max()) or 1.0
 
         def room(_: float, flat: Floats) -> float:
-            return float(EXPLODED * size - np.abs(flat).max())
+            # Factor of the largest value at the start beyond which a field explodes: near a pole, steps become ever
+            # smaller.
+            return float(1e4 * size - np.abs(flat).max())
 
         room.terminal = True  # type: ignore[attr-defined]
         options: dict[str, Any] = {"rtol": 1e-6, "atol": 1e-8 * size, "events": room}

@@ -25,13 +25,6 @@ MOMENTS, REACH = 6, 5.0
 WIDTHS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 """Widths that are tried, in steps."""
 
-LEAST_LEFT = 0.4
-"""Least share of each axis that a kernel leaves."""
-
-MOST_BIAS = 32.0
-"""Most squared error by smoothing, in units of the squared noise that it leaves, where the fields change: derivatives
-have more noise than their fields."""
-
 DIFFERENCES = 4
 """Order of the differences, along the time and an axis, that show the noise alone."""
 
@@ -106,8 +99,9 @@ def mollified(field: Field, widths: Sequence[float], order: int) -> Mollified:
 
 def likeliest_widths(field: Field, order: int) -> tuple[float, float]:
     """Widths along the time and the axes with which sums of products explain the rates best."""
+    # Least share of each axis that a kernel leaves.
     allowed = [
-        [width for place, width in enumerate(WIDTHS) if not place or _left(count, width, wraps) >= LEAST_LEFT]
+        [width for place, width in enumerate(WIDTHS) if not place or _left(count, width, wraps) >= 0.4]
         for count, wraps in ((field.values.shape[1], False), (min(field.values.shape[2:]), field.periodic))
     ]
     shares: dict[tuple[int, int], float] = {}
@@ -119,7 +113,9 @@ def likeliest_widths(field: Field, order: int) -> tuple[float, float]:
         if place not in shares:
             widths = [each[own] for own, each in zip(place, allowed, strict=True)]
             smooth = mollified(field, widths, order)
-            clear = place == (0, 0) or _bias(field, smooth, widths, noise) < MOST_BIAS
+            # Most squared error by smoothing, in units of the squared noise that it leaves, where the fields change:
+            # derivatives have more noise than their fields.
+            clear = place == (0, 0) or _bias(field, smooth, widths, noise) < 32.0
             shares[place] = _unexplained(smooth, field) if clear else math.inf
         return shares[place]
 

@@ -82,12 +82,6 @@ def _without_an_operand(population: Population) -> Iterator[tuple[Codes, Floats]
 SEARCHES, JUDGED = 0.75, 0.97
 """Shares of the seconds at which the searches end, and the fits of their formulas in the weak form."""
 
-SHORTENED = 3
-"""Formulas, of those that describe a field most shortly, that are tried with an operand less."""
-
-MOST_SYSTEMS = 60
-"""Most systems of several fields that are put together."""
-
 
 @np.errstate(all="ignore")
 def find_fields(
@@ -140,7 +134,8 @@ def find_fields(
             until, stopped_by = -math.inf, "interrupted"
             candidates = fitted()
         chosen = [_confirmed(own, form, number) for number, own in enumerate(candidates)]
-        joined = list(islice(best_first([[each[0] for each in own] for own in candidates]), MOST_SYSTEMS))
+        # Most systems of several fields that are put together.
+        joined = list(islice(best_first([[each[0] for each in own] for own in candidates]), 60))
         fits = {id(candidate): fit for own in candidates for candidate, fit in own}
         best = tuple(own[0] for own in chosen)
         models = {
@@ -208,7 +203,8 @@ def _fitted(result: Result, form: WeakForm, number: int, late: Callable[[], bool
     for model in sorted(result.front, key=lambda model: model is not result.best):
         if not (found and late()):
             fitted(model)
-    for candidate, _ in by_nats()[:SHORTENED]:
+    # Formulas, of those that describe a field most shortly, that are tried with an operand less.
+    for candidate, _ in by_nats()[:3]:
         best: Candidate | None = candidate
         while best is not None and not late():
             shorter = [fitted(replace(best.model, tree=tree)) for tree in without_an_operand(best.model.tree)]

@@ -25,17 +25,11 @@ FINER, PATCH, APART = 0.5, 8.0, 4.0
 """Width of the kernel as a share of that of the search; half the length of a patch, and the distance of patches that
 count as independent, both in these widths."""
 
-KEPT = 0.75
-"""Share of the patches, the first in time, that constants are fitted to when the rest is kept back."""
-
 STEPS, HALVINGS, SETTLED = 12, 6, 1e-8
 """Most steps of a fit, most halvings of a step, and the relative fall of the error below which it ends."""
 
 ACCURACY = 1e-5
 """Share of rates and of constants to which derivatives on a grid are known, however little noise there is."""
-
-SHIFT = 1e-6
-"""Relative change of a constant that tells the slope by it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +68,8 @@ class WeakForm:
         rates = np.stack([own.averages(rate) for rate in smooth.rates])
         times = len(range(0, shape[0] - 2 * halves[0], strides[0]))
         number = np.repeat(np.arange(times), rates.shape[1] // times)
-        return replace(own, rates=rates, first=number < max(int(KEPT * times), 1))
+        # Share of the patches, the first in time, that constants are fitted to when the rest is kept back.
+        return replace(own, rates=rates, first=number < max(int(0.75 * times), 1))
 
     def averages(self, values: Floats) -> Floats:
         """Averages over the patches, shape (n_patches,)."""
@@ -147,7 +142,7 @@ def weak_fit(tree: Tree, form: WeakForm, number: int, rows: Mask | None = None) 
     slopes = np.zeros((count, len(rest)))
     for _ in range(STEPS if count and math.isfinite(loss) else 0):
         for place, value in enumerate(constants.tolist()):
-            shift = SHIFT * (abs(value) or 1.0)
+            shift = 1e-6 * (abs(value) or 1.0)  # relative change of a constant that tells the slope by it
             moved = [np.where(np.arange(count) == place, value + sign * shift, constants) for sign in (1.0, -1.0)]
             slopes[place] = (averages(moved[0]) - averages(moved[1])) / (2 * shift)
         step, before = Regression.of(slopes).coefficients(rest), loss

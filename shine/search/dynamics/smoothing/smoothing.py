@@ -12,9 +12,6 @@ from shine.compiler.arrays import dot
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.search.dynamics.smoothing.process import MOST_LEARNED, PART_SECONDS, Curve, Process, process_of
 
-FEW = 6
-"""Readings of a state in a run below which no noise can be told."""
-
 
 @dataclass(frozen=True, eq=False)
 class SmoothedRun:
@@ -146,7 +143,8 @@ def _state(
 
 def _process(runs: Sequence[tuple[Floats, Floats]], sigma: float | None, parts: int) -> Process | None:
     """The process that smooths a state; None if interpolation foretells left-out readings better."""
-    usable = [(times, values) for times, values in runs if len(times) >= FEW]
+    # Readings of a state in a run below which no noise can be told.
+    usable = [(times, values) for times, values in runs if len(times) >= 6]
     if not usable:
         return None
     process = process_of(usable, sigma, parts)

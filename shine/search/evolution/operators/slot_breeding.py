@@ -17,12 +17,6 @@ from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots
 from shine.search.evolution.operators.variation import Offspring, breed, neutral_elements, splice
 from shine.search.evolution.settings import EvolutionSettings
 
-EXCHANGED = 0.1
-"""Share of offspring that get a whole formula, or all numbers, of another individual."""
-
-WITH_LINE = 0.5
-"""Share of new formulas with a slope and an intercept of their own to fit: there is no linear scaling of slots."""
-
 
 def created_with_slots(
     n: int,
@@ -46,7 +40,8 @@ def _with_lines(formulas: Population, limit: int, max_depth: int, rng: np.random
     """The formulas, some of them times 1 plus 0, where there is room."""
     neutral = neutral_elements(formulas.primitives)
     more = 2 * len(neutral)
-    chosen = rng.random(len(formulas)) < WITH_LINE
+    # Share of new formulas with a slope and an intercept of their own to fit: there is no linear scaling of slots.
+    chosen = rng.random(len(formulas)) < 0.5
     rows = np.flatnonzero(chosen & (formulas.sizes + more <= limit) & (depths(formulas) + len(neutral) <= max_depth))
     codes, values, sizes = formulas.codes.copy(), formulas.values.copy(), formulas.sizes.copy()
     for code, element in neutral:
@@ -125,7 +120,8 @@ def breed_slots(
     assert isinstance(primitives, SlottedSet)
     slots = len(primitives.slots)
     segments = slots + bool(primitives.numbers)
-    exchanged = rng.binomial(settings.population, EXCHANGED) if segments > 1 else 0
+    # Share of offspring that get a whole formula, or all numbers, of another individual.
+    exchanged = rng.binomial(settings.population, 0.1) if segments > 1 else 0
     counts = rng.multinomial(settings.population - exchanged, np.full(slots, 1 / slots))
     found = []
     for slot, count in enumerate(counts.tolist()):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shine.base.errors import placed
 from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.protocols import PopulationEvaluator
@@ -26,12 +27,10 @@ from shine.search.templates.template import Template
 def check_unknowns(composition: Composition) -> None:
     """Raise a `ValueError` if the constraints of an unknown function do not fit it."""
     for unknown, slot in zip(composition.template.unknowns, composition.genome.slots, strict=True):
-        try:
+        with placed(f"unknown {unknown.name!r}", ValueError):
             check_constraints(unknown.constraints, slot.primitives.functions, slot.primitives.features, False)
             if unknown.constraints.monotonic:
                 _columns_of(composition.template, unknown.name, unknown.constraints)
-        except ValueError as error:
-            raise ValueError(f"unknown {unknown.name!r}: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from shine.search.evolution.operators.slot_breeding import assembled, formulas_i
 from shine.search.evolution.operators.slots import Slot, SlottedSet
 from shine.search.evolution.snapping import rounded_off, snapped, without_idle_digits
 from shine.search.finishing.poles import without_poles
-from shine.search.finishing.polishing import POLISHING_ROWS, oddities_of, preferred
+from shine.search.finishing.polishing import POLISHING_ROWS, preferred
 from shine.search.kinds.template.constraints import SlotConstraints
 from shine.search.kinds.template.ranges import SharedConstants, ranges_of_arguments, without_redundant
 from shine.search.models.certainty import written_length
@@ -40,21 +40,8 @@ from shine.search.templates.fits.sections import OUTPUT
 from shine.search.templates.grouping import in_values
 from shine.search.templates.law import Groups, law_of
 
-TIED = 3.0
-"""Nats by which an individual may describe the data worse than the front and still be refined."""
-
 TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted to convergence."""
-
-MOST_REDUNDANT = 4
-"""Most constants of an individual that are looked at for being redundant, one after the other."""
-
-MOST_GROUPS = 100
-"""Groups up to which formulas are looked at for poles: with more, their trees are large."""
-
-ROWS_A_LEAF = 50
-"""Rows for each parameter, and for each group of one by group, that fits see, if there are so many. With fewer, the
-noise of the parameters hides which of two similar formulas is better."""
 
 _STEPS, _LAST_STEPS = 50, 5
 """Most steps of the first fit of all constants, and of the last fit, on all rows."""
@@ -62,7 +49,9 @@ _STEPS, _LAST_STEPS = 50, 5
 
 def least_rows(composition: Composition) -> int:
     """Rows that constants are fitted on, if there are so many: each group needs its own."""
-    return ROWS_A_LEAF * composition.n_leaves * len(composition.template.outputs)
+    # Rows for each parameter, and for each group of one by group, that fits see, if there are so many. With fewer, the
+    # noise of the parameters hides which of two similar formulas is better.
+    return 50 * composition.n_leaves * len(composition.template.outputs)
 
 
 @dataclass(frozen=True)
@@ -121,19 +110,18 @@ class TemplateFinish:
         chosen = [cast(TemplateModel, preferred(models, cast(Any, nats))) for models in zip(*versions, strict=True)]
         finite = [model for model in chosen if math.isfinite(model.loss)]
         finite = self.without_poles(finite)
-        odd = dict(zip(finite, oddities(finite), strict=True))
 
         def surprise(model: TemplateModel) -> float:
-            """The loss that a plain formula without constants would have, if it were as likely."""
-            written = sum(map(written_length, model.law.functions.values()))
-            return evidence.worsened(model.loss, odd[model] + written)
+            """The loss that a formula without constants would have, if it were as likely."""
+            return evidence.worsened(model.loss, sum(map(written_length, model.law.functions.values())))
 
         return pareto_front(finite, self.enough, surprise)  # type: ignore[arg-type, return-value]
 
     def without_poles(self, models: Sequence[TemplateModel]) -> list[TemplateModel]:
         """The models that keep their place whichever of their outputs is looked at (see
         `shine.search.finishing.poles.without_poles`)."""
-        if not models or self.composition.n_groups > MOST_GROUPS:
+        # Groups up to which formulas are looked at for poles: with more, their trees are large.
+        if not models or self.composition.n_groups > 100:
             return list(models)
         kept = set(models)
         for output, rows in enumerate(self._rows_of_outputs()):
@@ -154,7 +142,8 @@ class TemplateFinish:
         if outcome.stopped_by == "loss":
             return outcome.front
         archive = outcome.archive
-        rows = archive.nearly_on_front(Evidence.of(self.rows, self.loss).tied(outcome.scores.losses, TIED))
+        # Nats by which an individual may describe the data worse than the front and still be refined.
+        rows = archive.nearly_on_front(Evidence.of(self.rows, self.loss).tied(outcome.scores.losses, 3.0))
         front = set(archive.front_rows().tolist())
         others = [row for row in rows.tolist() if row not in front]
         room = int(min(max(self.most - len(front), 0), len(others)))
@@ -173,7 +162,8 @@ class TemplateFinish:
         fitted = self._converged(composition, simple)
         nats = nats_of_errors(sample, self.loss)
         rows, least = sample.effective_rows, rounding_error(sample, self.loss)
-        for _ in range(MOST_REDUNDANT):
+        # Most constants of an individual that are looked at for being redundant, one after the other.
+        for _ in range(4):
             fitted, changed = without_redundant(fitted, self._linearizer(composition, sample), nats, least)
             if not changed or self.is_closing():
                 break
@@ -277,17 +267,6 @@ def _explained(errors: Floats, rows: Dataset) -> Floats:
     variance = rows.target_square / rows.weight
     with np.errstate(all="ignore"):
         return 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
-
-
-def oddities(models: Sequence[TemplateModel]) -> list[float]:
-    """Nats by which the unknown functions of each model look odd (see `shine.search.description`)."""
-    found = [0.0] * len(models)
-    for name in models[0].law.functions if models else ():
-        trees = [model.law.functions[name] for model in models]
-        functions = {own: tree.functions[own] for tree in trees for own in functions_of(tree) if own in tree.functions}
-        own = oddities_of(trees, PrimitiveSet(tuple(functions.values()), trees[0].parameters))
-        found = [total + each for total, each in zip(found, own, strict=True)]
-    return found
 
 
 def _shorter(tree: Tree, primitives: PrimitiveSet, ranges: Mapping[str, Range]) -> Tree:

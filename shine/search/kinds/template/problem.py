@@ -30,7 +30,7 @@ from shine.search.finishing.polishing import not_beaten, unless_interrupted
 from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.kinds.problem import Problem
 from shine.search.kinds.template.constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
-from shine.search.kinds.template.finishing import TemplateFinish, least_rows, oddities
+from shine.search.kinds.template.finishing import TemplateFinish, least_rows
 from shine.search.kinds.template.scaling import TemplateScaling
 from shine.search.kinds.template.seeding import template_seeding
 from shine.search.kinds.template.starts import fitted_starts, with_starts
@@ -53,9 +53,6 @@ from shine.search.templates.law import Groups, law_of
 TOLERANCE_ROWS = 1.0
 """A fit stops when its next step promises to remove less than the error of about so many rows: half a nat for each.
 Many parameters by group converge slowly, and what is left to remove would hide which of two formulas is better."""
-
-DIGITS = 5
-"""Significant digits of the numbers of a formula that is still evolving."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +224,8 @@ class TemplateProblem(Problem):
         def converted(progress: Progress) -> object:
             def write(position: int) -> str:
                 law = law_of(task.composition, progress.front, position, task.groups)
-                of_tree = partial(for_people, precision=DIGITS)
+                # Significant digits of the numbers of a formula that is still evolving.
+                of_tree = partial(for_people, precision=5)
                 return ", ".join(law.shown(output, of_tree) for output in range(law.n_outputs))
 
             return report(replace(progress, write=write))
@@ -245,7 +243,7 @@ class TemplateProblem(Problem):
             basis = Basis(in_values(rows, task.groups), loss, task.noise)
             front = tuple(replace(model, basis=basis) for model in front)
         front = tuple(replace(model, noise=task.noise) for model in front)
-        choice = choose(front, enough, description_length(rows, loss), oddities(front))
+        choice = choose(front, enough, description_length(rows, loss))
         if not task.composition.genome.slots:
             choice = Choice(0, "the given formula, with the most likely parameters")
         scaling = task.scaling

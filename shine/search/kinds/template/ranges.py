@@ -30,14 +30,8 @@ from shine.search.templates.law import Groups
 NEUTRAL = (0.0, 1.0)
 """Stand-ins for a constant: the neutral elements of sums and products."""
 
-FREE_OF_CHARGE = 0.01
-"""Nats that the fit may lose."""
-
 _STEPS, _TOLERANCE = 30, 1e-12
 """Most steps of a fit, and the share of the error that its next step must promise to remove."""
-
-_HIDDEN = 1
-"""Code of a feature: a leaf that is no constant."""
 
 
 def ranges_of_arguments(
@@ -138,7 +132,7 @@ def without_redundant(
     fit = fitter.fit(trials, _STEPS, tolerance=_TOLERANCE, fixed=fixed)
     worse = nats(np.maximum(fit.errors, least_error), np.maximum(before[which], least_error))
     # Zeros first: they remove a whole term.
-    accepted = np.flatnonzero(np.isfinite(fit.errors) & (worse <= FREE_OF_CHARGE))
+    accepted = np.flatnonzero(np.isfinite(fit.errors) & (worse <= 0.01))  # nats that the fit may lose
     accepted = accepted[np.argsort(numbers[accepted], kind="stable")]
     chosen, first = np.unique(which[accepted], return_index=True)
     values = population.values.copy()
@@ -155,7 +149,7 @@ class SharedConstants:
 
     def hidden(self, population: Population) -> Population:
         """The individuals with the leaves of parameters by group as something else than constants."""
-        return self._with_code(population, _HIDDEN)
+        return self._with_code(population, 1)  # code of a feature: a leaf that is no constant
 
     def shown(self, population: Population) -> Population:
         """The individuals as they were before `hidden`."""

@@ -40,9 +40,6 @@ FIRST_KNOTS, MOST_KNOTS, REFINEMENTS = 8, 36, 5
 """Knots of the first spline; most knots of all functions together; and how often there may be more, or other ones:
 the arguments move with the parameters."""
 
-NATS_A_KNOT = 4.0
-"""Nats that a knot must gain: half the logarithm of the number of rows, about."""
-
 _STEPS, _TOLERANCE = 60, 1e-4
 """Most steps of a rough fit, and the share of the error that its next step must promise to remove."""
 
@@ -172,7 +169,8 @@ def _refined(fitter: RoughFitter, fit: RoughFit, shape: Shape, out_of_time: Call
 
 def _pays(before: RoughFit, after: RoughFit, rows: Dataset, knots: int) -> bool:
     """Whether another fit is worth so many knots more."""
-    return (before.error - after.error) * rows.n_rows > 2 * NATS_A_KNOT * knots * after.error
+    # Nats that a knot must gain: half the logarithm of the number of rows, about.
+    return (before.error - after.error) * rows.n_rows > 2 * 4.0 * knots * after.error
 
 
 def _with_splines(fitter: RoughFitter, fit: RoughFit, splines: Sequence[tuple[Tree, list[bool]]]) -> RoughFit | None:

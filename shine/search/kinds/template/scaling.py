@@ -29,9 +29,6 @@ from shine.search.templates.template import Parameter, Template
 LARGEST = 1023
 """Exponent of the largest power of two of float64."""
 
-MOST = 400
-"""Largest binary exponent of a target that needs no scaling: squares of its errors have digits to spare."""
-
 
 @dataclass(frozen=True, eq=False)
 class TemplateScaling:
@@ -54,7 +51,8 @@ class TemplateScaling:
     def of(cls, template: Template, dataset: Dataset) -> TemplateScaling | None:
         """The scaling that a data set needs; None in most cases."""
         exponent = min(int(np.frexp(np.abs(dataset.target).max(initial=0.0))[1]), LARGEST)
-        if abs(exponent) <= MOST:
+        # Largest binary exponent of a target that needs no scaling: squares of its errors have digits to spare.
+        if abs(exponent) <= 400:
             return None
         fitted = {each.name for each in template.parameters if each.value is None and not each.integer}
         found: set[str] = set()

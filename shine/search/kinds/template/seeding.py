@@ -38,23 +38,11 @@ from shine.search.seeding import Finding, Guesses, SeedingSettings, Slices, find
 from shine.search.seeding.effort import Deadline, Effort
 from shine.search.templates.composition import Composition
 
-ROUGH_FITS = 2
-"""Most rough fits that the known part is solved with."""
-
 ROUNDS = (0.7, 1.0)
 """Share of the time that is left that each round of solving and looking may take."""
 
-NEARER = 4.0
-"""Factor by which the best formulas must be better than the fit that they come from, for another round."""
-
 TIED = 5.0
 """Nats by which a rough fit may be worse than the best one: it has found other parameters that are as likely."""
-
-ROWS_A_LEAF = 10
-"""Rows for each parameter, and for each group of one by group, that rough fits see, if there are so many."""
-
-_PAIRED = 30
-"""Best guesses of each of several unknown functions that are combined."""
 
 
 def template_seeding(
@@ -72,7 +60,8 @@ def template_seeding(
 
     def seeded(rng: np.random.Generator, effort: Effort) -> Generator[Guesses]:
         slots = _SlotSeeding(composition, settings, threads, rng, effort, pool)
-        rows = sample.sampled(max(SEEDING_ROWS, ROWS_A_LEAF * composition.n_leaves), rng)
+        # Rows for each parameter, and for each group of one by group, that rough fits see, if there are so many.
+        rows = sample.sampled(max(SEEDING_ROWS, 10 * composition.n_leaves), rng)
         if len(template.unknowns) == 1:
             found = solved(composition, rows, template.unknowns[0].name, Known())
             if found is not None:
@@ -98,9 +87,8 @@ class _SlotSeeding:
     def rounds(self, fitter: RoughFitter, fits: Sequence[RoughFit]) -> Guesses:
         """Guesses from rough fits, the best first, and then from the best guesses themselves."""
         rows = fitter.rows
-        fits = [fit for fit in fits if (fit.error - fits[0].error) * rows.n_rows <= 2 * TIED * fits[0].error][
-            :ROUGH_FITS
-        ]
+        # Most rough fits that the known part is solved with.
+        fits = [fit for fit in fits if (fit.error - fits[0].error) * rows.n_rows <= 2 * TIED * fits[0].error][:2]
         found = self.guesses([], np.zeros((0, self.composition.n_leaves)), self.effort.deadline.at, 1.0)
         for share in ROUNDS:
             now = self.effort.deadline.clock()
@@ -124,7 +112,8 @@ class _SlotSeeding:
             least = min((fit.error for fit in fits), default=0.0)
             if best is None or new.interrupted or best.error < rounding_error(rows, fitter.loss):
                 break
-            if best.error * NEARER > least or self.effort.deadline.is_over:
+            # Factor by which the best formulas must be better than the fit that they come from, for another round.
+            if best.error * 4.0 > least or self.effort.deadline.is_over:
                 break
             fits = [best]
         return found
@@ -201,7 +190,8 @@ def _combined(formulas: list[Population], genome: SlottedSet, numbers: Floats) -
     elif len(formulas) == 1:
         ranks = np.arange(counts[0])[:, None]
     else:
-        best = [min(count, _PAIRED) for count in counts]
+        # Best guesses of each of several unknown functions that are combined.
+        best = [min(count, 30) for count in counts]
         rows = [[min(rank, count - 1) for count in best] for rank in range(max(best))]
         for slot, count in enumerate(best):
             rows += [[rank if each == slot else 0 for each in range(len(best))] for rank in range(1, count)]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.errors import ShineError
+from shine.base.errors import ShineError, placed
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset
@@ -30,29 +30,14 @@ from shine.lang.population import Population
 from shine.search.constraints.dimensional_analysis import DimensionalAnalysis
 from shine.search.constraints.units import parse_unit
 
-MOST_BOXES = 4096
-"""Most boxes that a proof looks at."""
-
 CELLS = 512
 """Cells of a feature's range, and as much on both sides, in which poles are looked for."""
-
-HALVINGS = 40
-"""Halvings of a cell that may hold a pole."""
 
 DECADES = 12
 """Powers of ten beyond the range, or towards zero, at which limits are looked for."""
 
 SAME = 0.01
 """Difference of exponents that count as one power."""
-
-DECIDED = 2.0
-"""Standard errors from which on a difference is more than chance."""
-
-SLOW = 1.05
-"""The ratio below which values that grow do so like a logarithm, whose ratio is 1."""
-
-SHRINKING = 0.9
-"""Ratio of differences, from one power of ten to the next, below which values converge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +123,7 @@ class Behaviour:
             if (~found.doubtful & (np.maximum(least, most) < 0)).any():
                 return False
             open_boxes = np.flatnonzero(~np.broadcast_to(surely, boxes_low.shape[1]))
-            if 2 * len(open_boxes) > MOST_BOXES:
+            if 2 * len(open_boxes) > 4096:  # most boxes that a proof looks at
                 return False
             a, b = boxes_low[:, open_boxes], boxes_high[:, open_boxes]
             widths = (b - a) / np.where(high > low, high - low, 1.0)[:, None]
@@ -184,7 +169,7 @@ class Behaviour:
         gaps = [f"no value from {edges[begin]:.4g} to {edges[end]:.4g}" for begin, end in _runs(~np.isfinite(values))]
         both = np.isfinite(values[:-1]) & np.isfinite(values[1:])
         a, b = edges[:-1][both], edges[1:][both]
-        for _ in range(HALVINGS):
+        for _ in range(40):  # halvings of a cell that may hold a pole
             held = {each: Interval.of(x, x) for each, x in self.medians.items()}
             found = bounds(self.tree, {**held, name: Interval.of(a, b)})
             doubtful = np.flatnonzero(
@@ -241,14 +226,15 @@ def limit_of(values: Floats, distances: Floats) -> str:
         return f"{values[-1]:.6g}"
     if values[-1] == 0:
         return "0, faster than powers"
-    if (ratios[-3:] < SHRINKING).all():
+    # Ratio of differences, from one power of ten to the next, below which values converge.
+    if (ratios[-3:] < 0.9).all():
         rest = steps[-1] * ratios[-1] / (1 - ratios[-1])
         limit = float(values[-1] + rest)
         if abs(limit) > 1e-3 * abs(values[-1]):
             return f"{limit:.6g}"
         return f"0, {power}" if is_power else "0"
     if (np.diff(np.abs(values[-4:])) > 0).all():
-        if ratios[-1] < SLOW:
+        if ratios[-1] < 1.05:  # the ratio below which values that grow do so like a logarithm, whose ratio is 1
             return f"{sign}infinity, slower than powers"
         return f"{sign}infinity, {power if is_power else 'faster than powers'}"
     return "no limit is seen"
@@ -261,10 +247,8 @@ def dimensions(tree: Tree, units: Mapping[str, str]) -> dict[str, Any]:
     """
     read = {}
     for name, unit in units.items():
-        try:
+        with placed(f"units: {shown(name)}", ValueError):
             read[name] = parse_unit(unit)
-        except ValueError as error:
-            raise ValueError(f"units: {shown(name)}: {error}") from None
     unknown = [name for name in tree.used_parameters if name not in units]
     if unknown:
         return {"verdict": f"not known without the units of {listed(unknown)}"}
@@ -313,7 +297,7 @@ def compared(target: Floats, predictions: Mapping[str, Floats]) -> dict[str, Any
     differences = errors[first] ** 2 - errors[second] ** 2
     mean, deviation = float(differences.mean()), float(differences.std(ddof=1)) / math.sqrt(count)
     better = second if mean > 0 else first
-    if abs(mean) > DECIDED * deviation:
+    if abs(mean) > 2.0 * deviation:  # standard errors from which on a difference is more than chance
         verdict = f"the {better} formula has the smaller squared errors"
     else:
         verdict = "the rows do not tell which has the smaller squared errors" if mean else "equal on these rows"

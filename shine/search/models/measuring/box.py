@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.base.errors import DataError, UnsupportedSyntaxError
+from shine.base.errors import DataError, UnsupportedSyntaxError, placed
 from shine.base.typing import Floats, Indices
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import Preparation
@@ -56,10 +56,9 @@ def _cost_of(cost: Cost, box: Box) -> Callable[[Mapping[str, Any]], Any]:
         return cost
     if isinstance(cost, str):
         names = {axis.names[0]: axis.heading for axis in box.axes if not axis.labels}
-        try:
+        told = lambda error: f"{error}; it is a formula of {listed(names)}"  # noqa: E731
+        with placed(f"cost is {value_text(cost)}", UnsupportedSyntaxError, kind=ValueError, told=told):
             tree = parse(cost, list(names))
-        except UnsupportedSyntaxError as error:
-            raise ValueError(f"cost is {value_text(cost)}: {error}; it is a formula of {listed(names)}") from None
         kernel = Kernel(tree, opt_level="O0")
         return lambda columns: kernel(*(columns[heading].astype(np.float64) for heading in names.values()))
     if not isinstance(cost, Mapping) or not cost:

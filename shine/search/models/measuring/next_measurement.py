@@ -51,9 +51,6 @@ SAME = 0.05
 CASES, DRAWS = 16, 4000
 """Cases over which the information of a second reading is averaged, and those that tell the probability to decide."""
 
-EQUAL = 0.01
-"""Points whose information differs by less than this share tell the same: the one nearest to the rows is taken."""
-
 MOST = 1000
 """Most points that are asked for at once."""
 
@@ -321,7 +318,8 @@ class Design:
     def _nearest(self, scores: Floats, points: Floats) -> int:
         """Of the points that tell as much as the best: one chosen before, else the nearest to the rows."""
         best = float(scores.max())
-        equal = np.flatnonzero(scores >= best - EQUAL * abs(best))
+        # Points whose information differs by less than this share tell the same: the one nearest to the rows is taken.
+        equal = np.flatnonzero(scores >= best - 0.01 * abs(best))
         values = self.values[:, equal]
         new = (values[:, :, None] != points[:, None]).any(axis=0).all(axis=1)
         order = np.lexsort((-scores[equal], self.box.excess(values), new))

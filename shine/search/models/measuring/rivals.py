@@ -17,18 +17,11 @@ from shine.evaluate.inference.evidence import LEAST_SHARE, Predictions, shares
 from shine.evaluate.inference.inference import ROUNDING
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.evaluate.losses.form import loss_of
-from shine.search.description import NATS_A_NODE, DescriptionLength, oddities
-from shine.search.models.certainty import lengths_of, population_of
+from shine.search.description import NATS_A_NODE, DescriptionLength
+from shine.search.models.certainty import lengths_of
 from shine.search.models.measuring.box import Box
 from shine.search.models.model import Model
-from shine.search.models.template_model import TemplateModel
 from shine.search.problem.reference_losses import constant_loss, rounding_loss
-
-RARE = 0.01
-"""Formulas that are less probable than this share of the most probable one are left out."""
-
-MOST_RIVALS = 12
-"""Most formulas that are told apart."""
 
 NONE = 0.4
 """Probability that the law is none of the formulas, if their errors are more than rounding: so it was after 38 % of
@@ -111,7 +104,7 @@ class Rival:
 
 
 def lengths(models: Sequence[Model]) -> Floats:
-    """Nats of the rows' description by each formula, as the choice counts them, without turns.
+    """Nats of the rows' description by each formula, as the choice counts them.
 
     If some are exact, the rows refute the others, and what counts is their size. Models of a run know neither rows nor
     loss, but their own losses and sums of errors.
@@ -132,8 +125,7 @@ def lengths(models: Sequence[Model]) -> Floats:
     else:
         power = known.power / _exponent(models) if basis is None else loss_of(basis.loss).log_likelihood
         description = DescriptionLength.with_unknown_noise(known.rows, power, most or 1.0)
-    odd = None if isinstance(first, TemplateModel) else oddities(population_of(models, first.tree.parameters)).tolist()
-    return lengths_of(models, description, odd)
+    return lengths_of(models, description)
 
 
 def _exponent(models: Sequence[Model]) -> float:
@@ -166,8 +158,10 @@ class Rivals:
         """
         models = [*models, *beside]
         weights = shares(lengths(models))
-        order = [at for at in np.argsort(-weights, kind="stable").tolist() if weights[at] >= RARE * weights.max()]
-        found = [Rival(models[at], at, models[at].form(), models[at].uncertainty) for at in order[:MOST_RIVALS]]
+        # Formulas that are less probable than this share of the most probable one are left out.
+        order = [at for at in np.argsort(-weights, kind="stable").tolist() if weights[at] >= 0.01 * weights.max()]
+        # Most formulas that are told apart.
+        found = [Rival(models[at], at, models[at].form(), models[at].uncertainty) for at in order[:12]]
         if any(rival.known.noise == UNKNOWN for rival in found):
             raise DataError(
                 f"the loss {found[0].known.error} does not say how readings scatter around the formula's value, so "

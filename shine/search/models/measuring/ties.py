@@ -13,9 +13,6 @@ from shine.search.models.measuring.next_measurement import ODDS, Design, box_of_
 from shine.search.models.measuring.rivals import Rivals
 from shine.search.models.model import Model
 
-MOST_ROWS = 10_000
-"""Rows from which nobody waits for the sentence: so many hardly leave ties."""
-
 LIKELY = 0.25
 """Probability from which readings are said to decide: half of what the best ones reach, as the law may be none of the
 formulas."""
@@ -43,7 +40,8 @@ def untested_text(model: Model) -> str:
 def ties_text(front: Front) -> str:
     """The sentence about a front; empty if one formula has odds of 20 to 1 against each other, or nobody knows."""
     try:
-        if not len(front) > 1 or front[0].uncertainty.rows > MOST_ROWS:
+        # Rows from which nobody waits for the sentence: so many hardly leave ties.
+        if not len(front) > 1 or front[0].uncertainty.rows > 10_000:
             return ""
         rivals = Rivals.of(front, front.beside)
         tied = [at for at, weight in enumerate(rivals.weights) if weight * ODDS >= rivals.weights[0]]

@@ -168,12 +168,6 @@ FACTORS = (-1.0, 2.0, -2.0, 0.5, np.pi, 2 * np.pi, 1 / (2 * np.pi))
 COMPLETE_COST = 4
 """Cost up to which all expressions become members before larger ones of certain kinds do."""
 
-HIGHEST_COST = 7
-"""Cost of the last round: banks are full by then."""
-
-MOST_OF_A_LEVEL = 30_000
-"""Most pairs tried with one function, for each way to divide a cost between its arguments."""
-
 SMALL_MONOMIALS, MOST_SMALL_MONOMIALS = 3, 2000
 """Most leaves in a monomial of the first round; most pairs tried for each number of leaves and each function."""
 
@@ -186,9 +180,6 @@ factor."""
 
 SCALED_SHARE = 6
 """The first ``MOST_FUNCTIONS_OF_MONOMIALS // SCALED_SHARE`` monomials get constant factors: there are seven factors."""
-
-MOST_PRODUCTS = 8000
-"""Most products of small members with functions of small members that are tried."""
 
 FUNCTIONS_IN_PRODUCTS, SIMPLE_IN_PRODUCTS = 400, 200
 """Most functions and most small members in such products."""
@@ -228,9 +219,9 @@ class BankGrowth:
         yield
         self._more_monomials(LARGE_MONOMIALS, MOST_LARGE_MONOMIALS)
         self._scaled_functions(MOST_FUNCTIONS_OF_MONOMIALS)
-        self._products(MOST_PRODUCTS)
+        self._products(8000)  # most products of small members with functions of small members that are tried
         yield
-        for cost in range(COMPLETE_COST + 1, HIGHEST_COST + 1):
+        for cost in range(COMPLETE_COST + 1, 8):  # banks are full after the round of cost 7
             if not self.bank.full:
                 self._level(cost)
                 yield
@@ -260,7 +251,8 @@ class BankGrowth:
                 right = cost - 1 - left
                 if name in COMMUTATIVE and left > right:
                     continue
-                self.bank.binary(name, levels[left], levels[right], MOST_OF_A_LEVEL)
+                # Most pairs tried with one function, for each way to divide a cost between its arguments.
+                self.bank.binary(name, levels[left], levels[right], 30_000)
 
     def _unary_level(self, levels: Sequence[Indices]) -> None:
         """Add functions of one argument, taken from the last level, or from an earlier one if nesting costs more."""

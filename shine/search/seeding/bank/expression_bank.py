@@ -23,16 +23,6 @@ expressions."""
 LARGEST_ALGEBRAIC = 1e75
 """Largest absolute value of other members: units may be small. The squares of a few stay finite."""
 
-LEAST_SPREAD = 1e-9
-"""Least range of a member's values, relative to the largest: below it the member is a constant with rounding."""
-
-KEPT_BITS = 32
-"""Members that agree in this many bits, counted from their largest value, on all rows count as equal: rounding changes
-lower bits."""
-
-FEW_PAIRS = 4
-"""Pairs within one group are drawn at random only if there are more than this times the allowed number."""
-
 NO_LEAF, SEVERAL_LEAVES = -1, -2
 """Values of `only_leaf` for members that depend on no leaf, and on more than one."""
 
@@ -152,7 +142,8 @@ class ExpressionBank:
         """Apply a function to all pairs of two groups of members, or to `most` of them; the new members."""
         total = len(left) * len(right)
         symmetric = name in COMMUTATIVE and np.array_equal(left, right)
-        if symmetric and total <= FEW_PAIRS * most:
+        # Pairs within one group are drawn at random only if there are more than this times the allowed number.
+        if symmetric and total <= 4 * most:
             i, j = np.triu_indices(len(left))
         elif not symmetric and total <= most:
             i, j = np.divmod(np.arange(total), max(len(right), 1))
@@ -205,7 +196,9 @@ class ExpressionBank:
         largest = np.abs(values).max(axis=1, initial=0.0)
         with np.errstate(invalid="ignore"):
             spread = values.max(axis=1) - values.min(axis=1)
-            usable = np.flatnonzero((largest < limits) & (spread > LEAST_SPREAD * largest))
+            # Least range of a member's values, relative to the largest: below it the member is a constant with
+            # rounding.
+            usable = np.flatnonzero((largest < limits) & (spread > 1e-9 * largest))
         keys = fingerprints(values[usable], largest[usable], self._multipliers)
         keys, first = np.unique(keys, return_index=True)
         at = np.searchsorted(self._seen, keys)
@@ -245,6 +238,8 @@ def fingerprints(values: Floats, largest: Floats, multipliers: Indices) -> Indic
     Values are rounded to 2^-32 of the power of two above the largest value of the row.
     """
     _, exponents = np.frexp(largest)
-    rounded = np.rint(np.ldexp(values, (KEPT_BITS - exponents)[:, None])).astype(np.int64)
+    # Members that agree in this many bits, counted from their largest value, on all rows count as equal: rounding
+    # changes lower bits.
+    rounded = np.rint(np.ldexp(values, (32 - exponents)[:, None])).astype(np.int64)
     with np.errstate(over="ignore"):
         return rounded @ multipliers + exponents.astype(np.int64) * multipliers[:1]

@@ -18,22 +18,12 @@ Nodes = tuple[tuple[int, float], ...]
 Factor = tuple[Nodes, float]
 """A formula and the power it is raised to."""
 
-MANY = 4
-"""Terms of a sum beyond which short ones come first, so that it has fewer levels."""
-
-ROUNDING = 1e-10
-"""Relative distance from a whole number that counts as rounding."""
-
 MOST_MULTIPLIED = 8
 """Highest power that is written as a lower one times its base: beyond it, formulas get too large."""
 
 
 MOST_ROOTED = 2.0
 """Multiples of 1/4 below this are written with two square roots."""
-
-
-LARGEST_STRUCTURAL = 20
-"""Largest whole number that belongs to the form of a formula; large numbers are whole by rounding."""
 
 
 class Unwritable(Exception):
@@ -315,7 +305,7 @@ class Writer:
         if first is None:
             first = next((i for i, (c, _) in enumerate(pairs) if c > 0), 0)
         pairs.insert(0, pairs.pop(first))
-        if len(pairs) > MANY:
+        if len(pairs) > 4:  # terms of a sum beyond which short ones come first, so that it has fewer levels
             # The first terms are the deepest.
             pairs[1:] = sorted(pairs[1:], key=lambda pair: len(pair[1]))
         if pairs[0][0] == -1 and intercept:
@@ -345,7 +335,8 @@ def is_constant(nodes: Nodes) -> bool:
 def tidy(value: float) -> float:
     """A number, rounded if it is whole up to rounding errors."""
     nearest = round(value)
-    return float(nearest) if nearest and abs(value - nearest) <= ROUNDING * abs(value) else float(value)
+    # Relative distance from a whole number that counts as rounding.
+    return float(nearest) if nearest and abs(value - nearest) <= 1e-10 * abs(value) else float(value)
 
 
 def tape(nodes: Nodes) -> Tape:
@@ -360,7 +351,8 @@ def unknown(nodes: Nodes) -> tuple[int, ...]:
 
 def is_structural(value: float) -> bool:
     """Whether a constant belongs to the form of a formula, such as an exponent; it is no constant of the data."""
-    return abs(value) <= LARGEST_STRUCTURAL and value == round(value)
+    # Largest whole number that belongs to the form of a formula; large numbers are whole by rounding.
+    return abs(value) <= 20 and value == round(value)
 
 
 def with_constants(nodes: Nodes, places: Sequence[int], values: Floats | float) -> Nodes:

@@ -18,33 +18,15 @@ from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import dot, power
 from shine.search.seeding.bank.formula_writer import Factor, Nodes, Unwritable, Writer
 
-SMOOTH = 3e-3
-"""Roughness below which a view counts as a function of a coordinate: some ten periods in 150 rows are smoother."""
-
-MOST_SORTED = 150
-"""At least so many rows are compared, if there are, and fewer than twice as many."""
-
-FEWEST_SORTED = 30
-"""With fewer rows, a few of many candidates are smooth by chance."""
-
 MOST_COORDINATES, MOST_FACTORS = 2000, 250
 """Most monomials that are tried as g and as M."""
 
 EXPONENTS = ((0.0, 1.0, -1.0, 2.0, -2.0), (0.0, 1.0, -1.0))
 """Exponents of each feature: the first of these that give few enough monomials."""
 
-AS_SMOOTH = 30.0
-"""Candidates up to this many times as rough as the best are as good: the simplest of them is chosen."""
-
-ROUNDING = 1e-7
-"""Roughness that does not matter."""
-
 ERROR = 0.01
 """Largest median of squared errors of y, as a share of its variance, if each value follows from its neighbours': where
 y hardly varies, y / M is a function of M, which says nothing."""
-
-EQUAL = 1e-12
-"""Values that differ by this share of themselves are equal."""
 
 AT_ONCE = 1 << 22
 """Values compared at a time, which bounds the memory."""
@@ -67,8 +49,9 @@ def one_coordinate_systems(
     most : int
         Most systems.
     """
-    rows = np.arange(0, len(target), max(len(target) // MOST_SORTED, 1))
-    if len(rows) < FEWEST_SORTED or len(features.nodes) < 2:
+    # At least so many rows are compared, if there are, and fewer than twice as many.
+    rows = np.arange(0, len(target), max(len(target) // 150, 1))
+    if len(rows) < 30 or len(features.nodes) < 2:  # with fewer rows, a few of many candidates are smooth by chance
         return []
     whole = [np.array(powers) for powers in _exponents(len(features.nodes), MOST_COORDINATES)]
     monomials = [powers for powers in whole if np.count_nonzero(powers) > 1 and powers[np.flatnonzero(powers)[0]] > 0]
@@ -145,9 +128,11 @@ def _smooth_pairs(places: Floats, scales: Floats, target: Floats) -> Iterator[tu
             rough[now, k] = _roughness(ranks[:, order[now]])
     while True:
         best = float(rough.min(initial=np.inf))
-        if not best < SMOOTH:
+        # Roughness below which a view counts as a function of a coordinate: some ten periods in 150 rows are smoother.
+        if not best < 3e-3:
             return
-        alike = rough <= max(AS_SMOOTH * best, ROUNDING)
+        # Candidates up to this many times as rough as the best are as good: the simplest of them is chosen.
+        alike = rough <= max(30.0 * best, 1e-7)  # roughness that does not matter
         # Scales are in the order of their simplicity, and so are the monomials among the places.
         factor = int(np.argmax(alike.any(axis=0)))
         at = int(np.argmax(alike[:, factor]))
@@ -163,7 +148,8 @@ def _ranks(values: Floats) -> Floats:
     """Lowest and highest ranks of values, from 0, shape (2, n): equal values may have each of their ranks."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    group = np.concatenate([[0], np.cumsum(np.diff(ordered) > EQUAL * np.abs(ordered[1:]))])
+    # Values that differ by this share of themselves are equal.
+    group = np.concatenate([[0], np.cumsum(np.diff(ordered) > 1e-12 * np.abs(ordered[1:]))])
     ends = np.cumsum(np.bincount(group))
     ranks = np.empty((2, len(values)))
     ranks[0, order] = (ends - np.bincount(group))[group]

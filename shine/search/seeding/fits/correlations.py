@@ -17,17 +17,8 @@ AT_ONCE = 1 << 23
 LEAST_SPREAD = 1e-9
 """Standard deviation, as a share of the mean, below which values are a constant with rounding."""
 
-LEAST_LENGTH = 1e-150
-"""Length below which values cannot be normalized: its square underflows."""
-
 PARALLEL_PAIR = 1e-3
 """Squared sine of the angle of two members, below which float32 cannot tell how much both explain."""
-
-DEPENDENT = 1e-9
-"""Length, as a share of its own, below which a logarithm adds only rounding to the others."""
-
-LEAST_BEYOND = 1e-7
-"""Length of the part that monomials leave, as a share of the whole logarithm, below which it is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +56,8 @@ def units_of(values: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
         means = dot(values, weights)
         centered = (values - means[:, None]) * np.sqrt(weights)
         lengths = np.sqrt(dot(centered, centered))
-        good = np.isfinite(lengths) & (lengths > LEAST_SPREAD * np.abs(means)) & (lengths > LEAST_LENGTH)
+        # Length below which values cannot be normalized: its square underflows.
+        good = np.isfinite(lengths) & (lengths > LEAST_SPREAD * np.abs(means)) & (lengths > 1e-150)
         inverse = np.where(good, 1 / np.where(good, lengths, 1), 0)
         units = np.where(good[:, None], centered, 0) * inverse[:, None]
     return units, np.where(good, means, 0), np.where(good, lengths, 0)
@@ -176,7 +168,8 @@ def monomial_basis(columns: Sequence[Floats], weights: Floats) -> Floats:
     """An orthonormal basis of the span of 1 and log|column|, times the square roots of weights; (n_basis, n_rows)."""
     ones = np.ones(len(weights))
     logs = [log(np.abs(column)) for column in columns]
-    found = Regression.of(np.stack([ones, *logs]) * np.sqrt(weights), DEPENDENT)
+    # Length, as a share of its own, below which a logarithm adds only rounding to the others.
+    found = Regression.of(np.stack([ones, *logs]) * np.sqrt(weights), 1e-9)
     return found.basis[found.kept]
 
 
@@ -190,6 +183,7 @@ def beyond_monomials(values: Floats, basis: Floats, weights: Floats) -> tuple[Fl
         total = np.sqrt(dot(logs, logs))
         rest = logs - inner(inner(logs, basis), basis.T)
         lengths = np.sqrt(dot(rest, rest))
-        good = np.isfinite(lengths) & (lengths > LEAST_BEYOND * total)
+        # Length of the part that monomials leave, as a share of the whole logarithm, below which it is rounding.
+        good = np.isfinite(lengths) & (lengths > 1e-7 * total)
         rest = np.where(good[:, None], rest / np.where(good, lengths, 1)[:, None], 0)
     return rest, np.where(good, lengths, 0.0)

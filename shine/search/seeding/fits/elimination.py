@@ -26,15 +26,8 @@ ENOUGH = 3e-13
 """Residual of an exact sum, as a share of the length of the view, uncentered: a thousand times the rounding of one
 number."""
 
-AT_A_TIME = 1 / 6
-"""Share of the terms that go at a time; fewer if the sum needs one of them."""
-
 LAST_TRIED, FEW = 12, 40
 """Terms with small coefficients that are tried one by one if so few are left: many are a sum of other terms."""
-
-
-MOST_CHOICES = 30_000
-"""Most choices of so many terms that are tried, each with a small regression: a tenth of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +88,8 @@ class Span:
         """
         count = len(self.terms)
         for size in range(1, count if count > len(along) else 0):
-            if math.comb(count, size) > MOST_CHOICES:
+            # Most choices of so many terms that are tried, each with a small regression: a tenth of a second.
+            if math.comb(count, size) > 30_000:
                 break
             choices = np.array(list(combinations(range(count), size)))
             rests = Regression.of(self.terms[choices], DEPENDENT).rest(along)
@@ -112,7 +106,8 @@ class Span:
         sizes, left = self._fitted(kept, along)
         while len(kept) > 1 and left <= enough:
             order = np.argsort(sizes, kind="stable")
-            count = max(int(AT_A_TIME * len(kept)), 1)
+            # Share of the terms that go at a time; fewer if the sum needs one of them.
+            count = max(int(1 / 6 * len(kept)), 1)
             singles = order[1 : LAST_TRIED if len(kept) <= FEW else 1, None]
             halves = [order[: count >> i] for i in range(count.bit_length())]
             for dropped in (*halves, *singles):
@@ -154,10 +149,6 @@ def of_length_one(rows: Floats) -> Floats:
     return np.where(finite[:, None], scaled, 0.0)
 
 
-ROUNDING = 1e-28
-"""Residual variance, as a share of the mean square, that rounding alone can cause."""
-
-
 def significant(regression: Regression, values: Floats, standard_errors: float) -> Mask:
     """Whether each coefficient is this many standard errors away from zero, shape (n_columns,).
 
@@ -172,7 +163,8 @@ def significant(regression: Regression, values: Floats, standard_errors: float) 
     # The squares of very large values overflow: then nothing is significant.
     with np.errstate(over="ignore", invalid="ignore"):
         residual_variance = float(dot(rest, rest)) / max(len(values) - len(regression.scale), 1)
-        noise = max(residual_variance, ROUNDING * float(dot(values, values)) / len(values))
+        # Residual variance, as a share of the mean square, that rounding alone can cause.
+        noise = max(residual_variance, 1e-28 * float(dot(values, values)) / len(values))
         errors = np.sqrt(noise * regression.variances)
         found: Mask = np.abs(regression.coefficients(values)) > standard_errors * errors
     return found

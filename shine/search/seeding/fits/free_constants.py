@@ -24,10 +24,6 @@ nearly all of it; otherwise the evolution fits the constants again."""
 MOST_UNKNOWN = 8
 """Most constants that are fitted: a formula with more is left as it is."""
 
-NEARLY = 1e-3
-"""Share of the variance below which a formula may be exact with other constants. The native fits crawl through narrow
-valleys, so these are fitted once more by variable projection."""
-
 NUDGE = 1e-6
 """Relative distance by which a constant that is no part of the form is moved away from a whole number."""
 
@@ -114,7 +110,9 @@ class ConstantFits:
             values = fit.population.values[i][list(places)]
             usable = np.isfinite(fit.errors[i]) and np.isfinite(values).all()
             after = with_constants(nodes, places, values) if usable else nodes
-            if fit.errors[i] < NEARLY * variance:
+            # Share of the variance below which a formula may be exact with other constants. The native fits crawl
+            # through narrow valleys, so these are fitted once more by variable projection.
+            if fit.errors[i] < 1e-3 * variance:
                 after = refitted(after, self.columns, self.target, self.weights, self.primitives, **vars(line))
             found.append((nodes, after))
         return found
@@ -132,20 +130,11 @@ def _lines(predictions: Floats, target: Floats, weights: Floats) -> tuple[Floats
     return slopes, target_mean - slopes * mean, through
 
 
-PROJECTION_STEPS = 30
-"""Most steps of a fit by variable projection."""
-
 DAMPINGS = (0.0, 1e-4, 1e-2, 1.0, 100.0)
 """Damping factors that every step tries, from Newton's step to a short one along the gradient."""
 
 DIFFERENCE = 1e-7
 """Step of a numeric derivative, as a share of the constant: about the root of the rounding error."""
-
-ROUNDING = 1e-28
-"""Squared error, as a share of the target's square, that is rounding."""
-
-MOST_SLOW = 2
-"""Slow steps in a row that end a fit."""
 
 
 def evaluated(
@@ -233,9 +222,10 @@ def refitted(
     with np.errstate(all="ignore"):
         own = np.array([nodes[place][1] for place in places])
         rest = errors(own[None])[0]
-        error, least = float(dot(rest, rest)), ROUNDING * float(dot(goal, goal))
+        # Squared error, as a share of the target's square, that is rounding.
+        error, least = float(dot(rest, rest)), 1e-28 * float(dot(goal, goal))
         slow = 0
-        for _ in range(PROJECTION_STEPS):
+        for _ in range(30):  # most steps of a fit by variable projection
             if not least < error < np.inf:
                 break
             step = DIFFERENCE * own
@@ -251,7 +241,7 @@ def refitted(
             gain = 1 - float(sizes[best]) / error
             own, rest, error = choices[best], found[best], float(sizes[best])
             slow = slow + 1 if gain < LEAST_GAIN else 0
-            if slow == MOST_SLOW:
+            if slow == 2:  # slow steps in a row that end a fit
                 break
     return with_constants(nodes, places, own) if np.isfinite(own).all() else nodes
 

@@ -12,24 +12,6 @@ from shine.base.typing import Floats, Indices, Mask
 from shine.compiler import arrays
 from shine.compiler.arrays import combined, dot, solved
 
-ROWS_A_TERM = 6
-"""Rows that each term of the polynomial needs."""
-
-DEGREE = 6
-"""Highest degree of the polynomial."""
-
-MOST_ENUMERATED = 10**6
-"""Sequences of variables that may be enumerated for the terms of one degree."""
-
-INNER = 1.7
-"""Standard deviations from the mean, in every variable, up to which the gradient is trusted."""
-
-FEWEST_INNER = 50
-"""With fewer trusted rows, which are too few to show a symmetry, all rows are used."""
-
-RIDGE = 1e-8
-"""Added to the diagonal of the normal equations, whose terms have the mean square 1."""
-
 
 @dataclass(frozen=True, eq=False)
 class PolynomialModel:
@@ -66,15 +48,17 @@ class PolynomialModel:
         spreads = np.sqrt(dot((values - means[:, None]) ** 2, weights))
         spreads = np.where(spreads > 0, spreads, 1)
         units = (values - means[:, None]) / spreads[:, None]
-        polynomial = _Terms.of(d, int(n / ROWS_A_TERM))
+        polynomial = _Terms.of(d, int(n / 6))  # rows that each term of the polynomial needs
         terms = polynomial.values(units)
         scales = np.sqrt(dot(terms * terms, weights))
         scales = np.where(scales > 0, scales, 1)
         scaled = terms / scales[:, None]
         weighed = scaled * weights
-        solutions = solved(arrays.inner(weighed, scaled), arrays.inner(responses, weighed), RIDGE)
-        inner = np.asarray((np.abs(units) < INNER).all(axis=0))
-        if inner.sum() < min(FEWEST_INNER, n):
+        # Added to the diagonal of the normal equations, whose terms have the mean square 1.
+        solutions = solved(arrays.inner(weighed, scaled), arrays.inner(responses, weighed), 1e-8)
+        # Standard deviations from the mean, in every variable, up to which the gradient is trusted.
+        inner = np.asarray((np.abs(units) < 1.7).all(axis=0))
+        if inner.sum() < min(50, n):  # with fewer trusted rows, which are too few to show a symmetry, all rows are used
             inner = np.ones(n, bool)
         found = []
         for response, own in zip(responses, solutions, strict=True):
@@ -109,8 +93,9 @@ class _Terms:
     def of(cls, variables: int, most: int) -> _Terms:
         """All terms up to the highest degree, at least 1, for which there are at most `most` of them."""
         factors: list[tuple[int, ...]] = [()]
-        for degree in range(1, DEGREE + 1):
-            enumerable = variables**degree < MOST_ENUMERATED
+        for degree in range(1, 7):  # of the polynomial
+            # Sequences of variables that may be enumerated for the terms of one degree.
+            enumerable = variables**degree < 10**6
             more = list(combinations_with_replacement(range(variables), degree)) if enumerable else None
             if more is None or (degree > 1 and len(factors) + len(more) > most):
                 break

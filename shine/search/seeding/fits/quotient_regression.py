@@ -9,9 +9,6 @@ import numpy as np
 from shine.base.typing import Floats
 from shine.compiler.arrays import Regression, dot
 
-REWEIGHTINGS = 4
-"""Regressions of a quotient, each weighted by the divisor found before: more hardly change it."""
-
 NO_CONSTANT = 1e-12
 """Constant of a divisor, as a share of the divisor's mean, that is rounding. It stands for 0, so that the constant can
 be scaled to 1."""
@@ -49,7 +46,8 @@ def quotient_of_sums(
     if not np.isfinite(design).all() or not np.isfinite(view).all():
         return None
     found = np.zeros(n + 1 + len(below))
-    for _ in range(REWEIGHTINGS if below else 1):
+    # Regressions of a quotient, each weighted by the divisor found before: more hardly change it.
+    for _ in range(4 if below else 1):
         root = np.sqrt(weights) / np.abs(divisor)
         regression = Regression.of(design * root)
         if not np.isfinite(root).all() or not regression.kept.any():

@@ -23,17 +23,11 @@ from shine.search.seeding.screen.screen import Screen
 FIRST_ANGLE, STEP, MOST_WAVES = 0.5, 0.5, 120
 """The lowest frequency and the distance of frequencies, as angles over the range of the argument; their number."""
 
-ANGLE_A_ROW = 1.0
-"""Highest angle between neighbouring rows."""
-
-EVERY = 2
-"""Steps between the constants of a grid that are taken: a fit follows."""
-
 _OF_COORDINATES = ("exponential", "power", "inverse", "log")
 
 
 def _frequencies(argument: Floats) -> Floats:
-    count = min(MOST_WAVES, int(ANGLE_A_ROW * len(argument) / STEP))
+    count = min(MOST_WAVES, int(len(argument) / STEP))  # an angle of 1 between neighbouring rows at most
     angles: Floats = FIRST_ANGLE + STEP * np.arange(float(count))
     return (angles * rate(argument))[:, None]
 
@@ -111,31 +105,14 @@ def curves_of(screen: Screen) -> Iterator[Curve]:
         for argument, own, families in arguments:
             for family in families:
                 with np.errstate(all="ignore"):
-                    grid = family.grid(own)[::EVERY, 0]
+                    # Steps between the constants of a grid that are taken: a fit follows.
+                    grid = family.grid(own)[::2, 0]
                 with suppress(Unwritable):
                     for factor, factor_values in factors if len(grid) else ():
                         curve = Curve(family, argument, own, factor, factor_values, grid)
                         curve.nodes(writer, float(grid[0]))
                         yield curve
 
-
-MOST_COLUMNS = 6000
-"""Most columns: members, and curves with each of their constants."""
-
-PARALLEL = 1e-9
-"""Squared sine of an angle below which a product cannot tell how much a column adds to others."""
-
-LEAST_LEFT = 1e-10
-"""Length that terms must leave of a column of length 1: less has lost its direction to rounding."""
-
-ROUNDINGS = 16
-"""Roundings of the target that no sum is to blame for."""
-
-NATS_OF_CONSTANT = 5.0
-"""Price of a constant inside a term, beside a plain one: half the logarithm of the rows, and its nodes."""
-
-LOOKED_AT = 40
-"""Columns that are looked at for each term: a curve has many."""
 
 STAGES, THINNED = ((3, 300), (4, 80), (6, 24)), 3
 """Steps of the fits, and the sums that are fitted further; the first fits see one row in so many."""
@@ -145,9 +122,6 @@ FARTHEST, DIFFERENCE = 0.4, 1e-6
 
 SHORTER = 0.25
 """Share of a step that is tried if the step led to larger errors."""
-
-LEAST_THINNED = 150
-"""Fewest rows that are thinned."""
 
 AT_ONCE = 200
 """Sums that are fitted together, which bounds the memory."""
@@ -204,13 +178,14 @@ class CurveDictionary:
         terms: list[Term] = [(at, np.nan) for at in range(len(members))]
         values = [members]
         for which, curve in enumerate(curves):
-            if len(terms) + len(curve.grid) > MOST_COLUMNS:
+            if len(terms) + len(curve.grid) > 6000:  # most columns: members, and curves with each of their constants
                 break
             terms += [(len(members) + which, k) for k in curve.grid.tolist()]
             values.append(curve.values(curve.grid))
         root = np.sqrt(weights)
         units, (own, mean, length) = units_of(np.concatenate(values), weights)[0], units_of(target[None], weights)
-        rounding = ROUNDINGS * float(np.finfo(np.float64).eps) * (1 + abs(float(mean[0])) / (float(length[0]) or 1.0))
+        # Roundings of the target that no sum is to blame for.
+        rounding = 16 * float(np.finfo(np.float64).eps) * (1 + abs(float(mean[0])) / (float(length[0]) or 1.0))
         return cls(members * root, curves[: len(values) - 1], terms, units, own[0], root, rounding)
 
     @cached_property
@@ -223,7 +198,8 @@ class CurveDictionary:
         square, along, _ = self._beside(terms)
         gains = along * along
         taken = {which for which, _ in terms}
-        for at in np.argsort(-gains, kind="stable")[: LOOKED_AT * most].tolist():
+        # Columns that are looked at for each term: a curve has many.
+        for at in np.argsort(-gains, kind="stable")[: 40 * most].tolist():
             if most == 0 or not gains[at] > 0:
                 return
             if self.terms[at][0] not in taken:
@@ -240,7 +216,8 @@ class CurveDictionary:
         gains *= gains
         sines *= sines
         np.subtract(1.0, sines, out=sines)
-        sines[sines < PARALLEL] = np.inf
+        # Squared sine of an angle below which a product cannot tell how much a column adds to others.
+        sines[sines < 1e-9] = np.inf
         gains /= sines
         gains[:, along == 0] = -1
         of_groups = np.maximum.reduceat(gains, self._starts, axis=1) + own * own
@@ -274,7 +251,8 @@ class CurveDictionary:
             rest = rest - inner(inner(rest, basis), basis.T)
             columns = columns - inner(inner(columns, basis), basis.T)
         lengths = np.sqrt(dot(columns, columns))
-        usable = lengths > LEAST_LEFT
+        # Length that terms must leave of a column of length 1: less has lost its direction to rounding.
+        usable = lengths > 1e-10
         columns = np.where(usable, 1 / np.where(usable, lengths, 1.0), 0.0)[:, None] * columns
         return float(dot(rest[0], rest[0])), inner(rest, columns)[0], columns
 
@@ -292,13 +270,14 @@ class CurveDictionary:
 
     def ordered(self, sums: Iterable[Sum]) -> list[Sum]:
         """Sums in the order of their description: a constant inside fits noise, and a plain term has none."""
-        price = NATS_OF_CONSTANT / len(self.root)
+        # Price of a constant inside a term, beside a plain one: half the logarithm of the rows, and its nodes.
+        price = 5.0 / len(self.root)
         return sorted(sums, key=lambda each: each.left * (1 + price * sum(not math.isnan(k) for _, k in each.terms)))
 
     @cached_property
     def _thinned(self) -> CurveDictionary:
         """The dictionary on a part of the rows, for fits."""
-        rows = slice(None, None, THINNED if len(self.root) >= LEAST_THINNED else 1)
+        rows = slice(None, None, THINNED if len(self.root) >= 150 else 1)  # fewest rows that are thinned
         curves = [curve.on(rows) for curve in self.curves]
         return replace(
             self, members=self.members[:, rows], curves=curves, target=self.target[rows], root=self.root[rows]

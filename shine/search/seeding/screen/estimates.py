@@ -18,17 +18,6 @@ from shine.search.seeding.screen.target_views import View
 MOST_CHOSEN = 20
 """Most estimates of a search that are completed on the training rows: each costs a regression and a prediction."""
 
-MOST_UNEXPLAINED = 0.999
-"""Estimates that leave this share of variance unexplained, or more, are dropped."""
-
-NODE_INFORMATION = 4.6
-"""Twice the logarithm of the ten or so symbols that a node may be. Divided by the number of rows, it is the fall of the
-logarithm of the error that another node brings by chance."""
-
-FEW_ROWS = 160
-"""Below this many rows, estimates of each size are chosen, whatever their errors: with few rows and noise, the law is
-rarely the best."""
-
 BEST_OF_SIZE, LARGEST_SMALL = 8, 16
 """Estimates that are chosen then of each size, and the largest of these sizes."""
 
@@ -63,7 +52,9 @@ class Estimate:
 
 def node_price(price: float, rows: int) -> float:
     """The price of a node: the given one, or more if rows are so few that nodes fit them by chance."""
-    return max(price, NODE_INFORMATION / max(rows, 1))
+    # Twice the logarithm of the ten or so symbols that a node may be. Divided by the number of rows, it is the fall of
+    # the logarithm of the error that another node brings by chance.
+    return max(price, 4.6 / max(rows, 1))
 
 
 def most_promising(estimates: list[Estimate], rows: int, most: int = MOST_CHOSEN) -> list[Estimate]:
@@ -77,13 +68,16 @@ def most_promising(estimates: list[Estimate], rows: int, most: int = MOST_CHOSEN
     most : int
         Most that the orders choose.
     """
-    useful = [e for e in estimates if e.unexplained < MOST_UNEXPLAINED]
+    # Estimates that leave this share of variance unexplained, or more, are dropped.
+    useful = [e for e in estimates if e.unexplained < 0.999]
     unexplained, sizes = np.array([e.unexplained for e in useful]), np.array([e.size for e in useful], np.int64)
     chosen: dict[Estimate, None] = {}
     for rounding, price, thirds in ORDERS:
         order = np.argsort(log(unexplained + rounding) + node_price(price, rows) * sizes, kind="stable")
         chosen.update(dict.fromkeys(useful[i] for i in order[: thirds * most // 3].tolist()))
-    if rows < FEW_ROWS:
+    # Below this many rows, estimates of each size are chosen, whatever their errors: with few rows and noise, the law
+    # is rarely the best.
+    if rows < 160:
         order = np.argsort(unexplained, kind="stable")
         for size in range(1, LARGEST_SMALL + 1):
             chosen.update(dict.fromkeys(useful[i] for i in order[sizes[order] == size][:BEST_OF_SIZE].tolist()))

@@ -21,12 +21,6 @@ from shine.search.seeding.screen.estimates import Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.target_views import Chain, View, slope, values_of
 
-LEAST_WEIGHT = 1e-6
-"""Least weight of a row, as a share of the mean: rows without weight could have any value."""
-
-PARALLEL = 1e-6
-"""Least squared sine of the angle of two members; a smaller one is replaced by this."""
-
 
 def _any(chain: Chain) -> bool:
     return True
@@ -72,7 +66,8 @@ class Logarithms:
         seen = view.of(screen.target)
         weights = screen.weights * (screen.coordinates.factor * seen / slope(view.chain, screen.target)) ** 2
         weights = np.where(np.isfinite(weights), weights, 0.0)
-        weights = np.maximum(weights / weights.sum(), LEAST_WEIGHT / len(weights))
+        # Least weight of a row, as a share of the mean: rows without weight could have any value.
+        weights = np.maximum(weights / weights.sum(), 1e-6 / len(weights))
         return cls._of(screen, [view], monomial_basis(screen.base_values, weights), weights)
 
     @classmethod
@@ -93,7 +88,8 @@ def residuals_of_pairs(view: Singles, first: Singles, second: Singles) -> Floats
     """Residuals of a view in regressions on pairs of rows of length 1, shape (n, n_rows)."""
     a, b = dot(first, view).astype(np.float64), dot(second, view).astype(np.float64)
     r = dot(first, second).astype(np.float64)
-    apart = np.maximum(1 - r * r, PARALLEL)
+    # Least squared sine of the angle of two members; a smaller one is replaced by this.
+    apart = np.maximum(1 - r * r, 1e-6)
     return view - ((a - b * r) / apart)[:, None] * first - ((b - a * r) / apart)[:, None] * second
 
 

@@ -21,12 +21,6 @@ from shine.search.seeding.screen import target_views
 from shine.search.seeding.screen.skeletons import ProductSkeleton, SumSkeleton
 from shine.search.seeding.screen.target_views import PROBE, Chain, View
 
-SIGN_ROWS = 8
-"""Rows are multiplied by the sign of the largest of this many first values: opposite rows become equal."""
-
-RESOLUTION = 2e4
-"""Values of rows of length 1 are rounded to multiples of the inverse of this, then compared."""
-
 HASH_STEP = np.int64(0x1E3779B97F4A7C15)
 """Multiples of this large odd number are the multipliers of a hash."""
 
@@ -143,10 +137,12 @@ class Screen:
     def _first_of_each(order: Indices, units: Singles) -> Indices:
         """Members in this order; only the first of those whose rows are equal or opposite after rounding."""
         rows = units[order]
-        sign = np.sign(rows[np.arange(len(rows)), np.argmax(np.abs(rows[:, :SIGN_ROWS]), axis=1)])
+        # Rows are multiplied by the sign of the largest of this many first values: opposite rows become equal.
+        sign = np.sign(rows[np.arange(len(rows)), np.argmax(np.abs(rows[:, :8]), axis=1)])
         with np.errstate(over="ignore"):
             multipliers = np.arange(1, rows.shape[1] + 1, dtype=np.int64) * HASH_STEP | 1
-        rounded = np.rint(rows * sign[:, None] * RESOLUTION).astype(np.int64)
+        # Values of rows of length 1 are rounded to multiples of the inverse of this, then compared.
+        rounded = np.rint(rows * sign[:, None] * 2e4).astype(np.int64)
         _, first = np.unique(rounded @ multipliers, return_index=True)
         return order[np.sort(first)]
 
@@ -201,17 +197,8 @@ class Screen:
 POWERS = (1.0, -1.0, 2.0, -2.0)
 """Powers of the divided target that are searched."""
 
-LARGEST_EXPONENT = 5
-"""Largest absolute exponent of a feature in a divisor."""
-
 LIKELY_ERRORS, LIKELY_DISTANCE = 3.5, 0.15
 """Largest distance of a coefficient from its likely exponent: in standard errors, or absolute if that is larger."""
-
-LEAST_ERROR = 0.02
-"""Added to standard errors, so that exact data does not rank exponents by rounding."""
-
-MOST_COMBINED = 6
-"""Features whose combinations are all tried as divisors."""
 
 Monomial = tuple[tuple[int, float], ...]
 """Pairs of a base, as its place in `Screen.bases`, and its exponent."""
@@ -281,10 +268,11 @@ def likely_monomials(screen: Screen, most: int) -> list[Monomial]:
     for i, c, error in zip(features, coefficients.tolist(), errors.tolist(), strict=True):
         exponent = _likely_exponent(c, error)
         if exponent:
-            ranked.append((abs(c - exponent) / (error + LEAST_ERROR), (i, exponent)))
+            # Added to standard errors, so that exact data does not rank exponents by rounding.
+            ranked.append((abs(c - exponent) / (error + 0.02), (i, exponent)))
     powers = [pair for _, pair in sorted(ranked)]
     found = [powers[:count] for count in range(len(powers), 0, -1)]
-    few = powers[:MOST_COMBINED]
+    few = powers[:6]  # features whose combinations are all tried as divisors
     found += [list(subset) for count in range(len(few), 0, -1) for subset in combinations(few, count)]
     return list(dict.fromkeys(tuple(sorted(monomial)) for monomial in found))[:most]
 
@@ -294,6 +282,6 @@ def _likely_exponent(coefficient: float, error: float) -> float:
     nearest = float(np.round(coefficient))
     allowed = max(LIKELY_ERRORS * error, LIKELY_DISTANCE)
     for e in (nearest, nearest + 1, nearest - 1):
-        if e and abs(e) <= LARGEST_EXPONENT and abs(coefficient - e) <= allowed:
+        if e and abs(e) <= 5 and abs(coefficient - e) <= allowed:  # largest absolute exponent of a feature in a divisor
             return e
     return 0.0

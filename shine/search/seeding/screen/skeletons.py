@@ -18,21 +18,6 @@ from shine.search.seeding.screen.target_views import Chain
 NEGLIGIBLE = 1e-8
 """Standard deviation of a term, as a share of the whole sum's, below which it is left out."""
 
-MOST_LEADS = 2
-"""Most coefficients, besides the first, that are tried as the one scaled to 1."""
-
-GAIN_OF_INTERCEPT = 6.0
-"""An intercept must lower the squared error by this share, divided by the number of rows: less is noise."""
-
-LARGEST_EXPONENT = 300.0
-"""Largest exponent of an exponential that is written without the intercept that keeps it small."""
-
-CLOSER = 0.7
-"""A less simple fraction must be closer to an exponent by this factor to replace a simpler one."""
-
-STANDARD_ERRORS = 2.0
-"""An exponent that is fewer standard errors from zero may be chance."""
-
 ROUNDING = 1e-26
 """Squared error, as a share of the variance, that is rounding."""
 
@@ -98,7 +83,8 @@ class SumSkeleton:
             return []
         spread = variance(view, weights)
         (with_one, _), (without, _) = forms[0], forms[-1]
-        if without <= with_one * (1 + GAIN_OF_INTERCEPT / len(view)) + ROUNDING * spread:
+        # An intercept must lower the squared error by this share, divided by the number of rows: less is noise.
+        if without <= with_one * (1 + 6.0 / len(view)) + ROUNDING * spread:
             forms = forms[-1:]
         return [self._written(c, above, below, writer, linear_scaling, spread) for _, c in forms]
 
@@ -145,7 +131,8 @@ class SumSkeleton:
         if not self.chain:
             return self.multiplier is None
         total = sum((c * v for c, v in zip(coefficients, above, strict=True)), np.zeros(1))
-        return self.chain[0].name == "exp" and len(self.chain) == 1 and bool(np.abs(total).max() < LARGEST_EXPONENT)
+        # Largest exponent of an exponential that is written without the intercept that keeps it small.
+        return self.chain[0].name == "exp" and len(self.chain) == 1 and bool(np.abs(total).max() < 300.0)
 
 
 @dataclass(frozen=True)
@@ -205,7 +192,8 @@ class ProductSkeleton:
         halves, thirds, quarters = (np.round(n * found) / n for n in (2, 3, 4))
         simple = halves
         for other in (thirds, quarters):
-            simple = np.where(np.abs(other - found) < CLOSER * np.abs(simple - found), other, simple)
+            # A less simple fraction must be closer to an exponent by this factor to replace a simpler one.
+            simple = np.where(np.abs(other - found) < 0.7 * np.abs(simple - found), other, simple)
         forms = [np.where(continuous, found, form) for form in (halves, simple)]
         return [*forms, np.where(significant, found, 0.0), np.where(significant | continuous, forms[1], 0.0)]
 
@@ -216,7 +204,8 @@ class ProductSkeleton:
         regression = Regression.of(np.stack([*columns, np.ones_like(view)]) * root)
         rest = regression.rest(logs)
         errors = np.sqrt(dot(rest, rest) * regression.variances / max(len(view) - len(columns) - 1, 1))
-        significant: Mask = np.abs(regression.coefficients(logs)) > STANDARD_ERRORS * errors
+        # An exponent that is fewer standard errors from zero may be chance.
+        significant: Mask = np.abs(regression.coefficients(logs)) > 2.0 * errors
         return significant[:-1]
 
     def _written(
@@ -279,7 +268,8 @@ def _leads(coefficients: Floats) -> Floats:
     alike = np.abs(sizes - sizes[:, None]) <= NEGLIGIBLE * sizes
     first = alike.argmax(axis=1)
     frequent = sorted(set(first.tolist()), key=lambda i: (-int(np.count_nonzero(first == i)), i))
-    return sizes[sorted({0, *frequent[:MOST_LEADS]})]
+    # Most coefficients, besides the first, that are tried as the one scaled to 1.
+    return sizes[sorted({0, *frequent[:2]})]
 
 
 def _divisor(coefficients: Floats, values: Sequence[Floats]) -> tuple[float, Floats]:

@@ -23,9 +23,6 @@ MONOMIALS = ("mul", "div", "square", "inv")
 LEAF = -1
 """Code of a leaf in a bank."""
 
-COST_OF_MONOMIAL = 4
-"""Highest cost of a likely argument."""
-
 
 @dataclass(frozen=True, eq=False)
 class Group:
@@ -129,7 +126,7 @@ def arguments_of(screen: Screen, most: int) -> Indices:
     bank, members = screen.bank, screen.distinct_in_sums
     members = members[~bank.transcendental[members] & (bank.codes[members] != CONSTANT)]
     codes = [LEAF, *(bank.primitives.function_codes.get(name, LEAF) for name in MONOMIALS)]
-    likely = np.isin(bank.codes[members], codes) & (bank.costs[members] <= COST_OF_MONOMIAL)
+    likely = np.isin(bank.codes[members], codes) & (bank.costs[members] <= 4)  # highest cost of a likely argument
     return members[np.argsort(~likely, kind="stable")][:most]
 
 

@@ -17,12 +17,6 @@ from shine.compiler.arrays import exp, log
 from shine.lang.forms.library import STANDARD
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable, Writer, constant
 
-RETURN_ERROR = 1e-9
-"""Largest error of a target that went through a chain and back, as a share of its largest value."""
-
-LEAST_RANGE = 1e-9
-"""Range of a view, as a share of its largest value, below which it is a constant with rounding."""
-
 DIFFERENCE = 1e-6
 """Step of a numeric derivative, as a share of the target's spread and size."""
 
@@ -191,9 +185,11 @@ def usable(chain: Chain, target: Floats, writer: Writer) -> bool:
         seen = forward(chain, target)
         back = inverse(chain, seen)
     scale = np.abs(target).max()
-    if not np.isfinite(seen).all() or not (np.abs(back - target) <= RETURN_ERROR * scale).all():
+    # Largest error of a target that went through a chain and back, as a share of its largest value.
+    if not np.isfinite(seen).all() or not (np.abs(back - target) <= 1e-9 * scale).all():
         return False
-    return bool(np.ptp(seen) > LEAST_RANGE * np.abs(seen).max())
+    # Range of a view, as a share of its largest value, below which it is a constant with rounding.
+    return bool(np.ptp(seen) > 1e-9 * np.abs(seen).max())
 
 
 def forward(chain: Chain, target: Floats) -> Floats:

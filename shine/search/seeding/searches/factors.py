@@ -23,15 +23,6 @@ from shine.search.seeding.screen.target_views import View, values_of
 NONE = -1
 """Stands for no member."""
 
-BEAMS = 3
-"""Members that sums begin with, for each view."""
-
-KEPT = 24
-"""Sums that are kept after each term, besides the best of each view."""
-
-SWEEPS = 2
-"""Times that each term of a kept sum is replaced by the best one."""
-
 
 def factor_times_affine(screen: Screen, divisors: int, others: int, each: int, estimated: int) -> Iterator[Estimate]:
     """(y / g1)^p = a*g2 + b
@@ -115,12 +106,13 @@ def factor_times_sum(screen: Screen, most: int, divisors: int, terms: int) -> It
         return
     values = values_of(views, screen.target)
     normal = Normalized.of(values, screen.weights)
-    found = first_terms(dictionary, normal.units, BEAMS)
+    found = first_terms(dictionary, normal.units, 3)  # members that sums begin with, for each view
     for _ in range(terms - 1):
         found = with_another_term(dictionary, normal.units, found)
         shares = unexplained_by_sums(screen, views, values, members, found)
         kept = found.take(_kept(shares, found.views))
-        for sums in (kept, replaced(dictionary, normal.units, kept, SWEEPS)):
+        # Times that each term of a kept sum is replaced by the best one.
+        for sums in (kept, replaced(dictionary, normal.units, kept, 2)):
             yield from estimates_of_sums(screen, "factor times sum", views, values, members, sums)
 
 
@@ -128,4 +120,5 @@ def _kept(shares: Floats, views: Indices) -> Indices:
     """The best sum of each view, and the best of all."""
     order = np.argsort(shares, kind="stable")
     _, firsts = np.unique(views[order], return_index=True)
-    return np.unique(np.concatenate([order[firsts], order[:KEPT]]))
+    # Sums that are kept after each term, besides the best of each view.
+    return np.unique(np.concatenate([order[firsts], order[:24]]))

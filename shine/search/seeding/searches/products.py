@@ -27,9 +27,6 @@ KIND = "product with constants"
 POWERS = (1.0, -1.0)
 """Powers of a factor that are tried besides those from a regression."""
 
-SIZE_OF_EXPONENTIAL = 4
-"""Nodes that an exponential takes besides its argument."""
-
 
 def products(screen: Screen, each: int, pairs_of: int, pairs: int) -> Iterator[Estimate]:
     """chain(y) = c * M * g1^k1 * g2^k2, for any monomial M, with no, one or two members
@@ -141,7 +138,7 @@ class _Factors:
         nodes = [partial(_exponential, screen, m) for m in exponentials]
         nodes += [partial(table.nodes, screen, row) for row in range(len(table.values))]
         count = len(exponentials)
-        sizes = [SIZE_OF_EXPONENTIAL + int(screen.sizes[m]) for m in exponentials]
+        sizes = [4 + int(screen.sizes[m]) for m in exponentials]  # nodes that an exponential takes besides its argument
         sizes += [g.family.size + int(screen.sizes[g.argument]) for g in table.groups for _ in range(len(g.constants))]
         groups = [slice(i, i + 1) for i in range(count)]
         groups += [slice(count + g.rows.start, count + g.rows.stop) for g in table.groups]

@@ -28,15 +28,6 @@ DEGREES = ((1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (3, 2))
 """Degrees of the numerator and the divisor: the terms of lower ones are among those of higher ones, and the quotient is
 unique only where the degrees are as low as they can be."""
 
-SPARE_ROWS = 20
-"""Rows beyond the number of terms: fewer would not tell a law from a polynomial that meets every row."""
-
-FEWEST_COORDINATES = 2
-"""Quotients of polynomials of one coordinate come close to any smooth function: they would look like laws."""
-
-MOST_TERMS = 12
-"""Most terms of a quotient: more make a formula longer than anybody wants."""
-
 
 def rational_forms(screen: Screen, standard_errors: float) -> Iterator[Estimate]:
     """chain(y) = P / Q, with polynomials P and Q of all coordinates, of degrees up to 3 and 2
@@ -48,11 +39,13 @@ def rational_forms(screen: Screen, standard_errors: float) -> Iterator[Estimate]
         Terms are kept if their coefficients are this many standard errors from zero.
     """
     count = len(screen.coordinates.nodes)
-    if count < FEWEST_COORDINATES:
+    # Quotients of polynomials of one coordinate come close to any smooth function: they would look like laws.
+    if count < 2:
         return
     views = [view for view in screen.simple_views if homogeneous(view.chain)]
     for above, below in DEGREES:
-        if comb(count + above, above) + comb(count + below, below) + SPARE_ROWS > len(screen.weights):
+        # Rows beyond the number of terms: fewer would not tell a law from a polynomial that meets every row.
+        if comb(count + above, above) + comb(count + below, below) + 20 > len(screen.weights):
             continue
         numerator, divisor = (_Polynomial.of(screen, degree) for degree in (above, below))
         for view in views:
@@ -105,7 +98,8 @@ def _estimate(
     solution[needed] = regression.coefficients(values * root)
     first = 1 + len(numerator.nodes)
     up, down = np.flatnonzero(needed[1:first]), np.flatnonzero(needed[first:])
-    if not len(up) or not len(down) or len(up) + len(down) > MOST_TERMS:
+    # Most terms of a quotient: more make a formula longer than anybody wants.
+    if not len(up) or not len(down) or len(up) + len(down) > 12:
         return
     with np.errstate(all="ignore"):
         above = np.add.reduce(solution[1:first, None] * numerator.values, axis=0) + solution[0]

@@ -58,9 +58,6 @@ MOST_EXACT, MANY = 3, 100
 """Views that terms are eliminated for, in each regression: nearly all are exact where the rows carry no more terms. Of
 so many terms, only one view: eliminating them takes long."""
 
-MOST_FAILURES = 2
-"""Regressions on many terms that are exact without being a sum of a few, before larger ones are given up."""
-
 
 def sums_of_terms(screen: Screen, most: int, divisors: int, terms: int) -> Iterator[Estimate]:
     """chain(y / g) = a*g1 + b*g2 + ..., exactly
@@ -85,7 +82,8 @@ def sums_of_terms(screen: Screen, most: int, divisors: int, terms: int) -> Itera
         columns = np.concatenate([np.ones((1, len(root))), screen.values[members]]) * root
         weighted = seen[usable] * root
         count, failures = FIRST, 0
-        while failures < MOST_FAILURES:
+        # Regressions on many terms that are exact without being a sum of a few, before larger ones are given up.
+        while failures < 2:
             count = min(count, len(columns), int(len(root) / ROWS_A_TERM))
             rows = slice(None, None, max(int(len(root) / (ROWS_A_TERM * count)), 1))
             span = Span.of(columns[:count, rows])

@@ -17,9 +17,6 @@ from shine.search.seeding.screen.skeletons import Skeleton
 LEAST_ROWS, MOST_ROWS, FEW_ROWS = 40, 300, 75
 """Rows that tell so many terms apart; rows that sums are measured on, about, and that further terms are sought on."""
 
-SIMPLEST = 30
-"""Members that sums of three begin with: each gets the best pairs."""
-
 PAIRS, FITTED = (0, 600, 40, 30), (60, 600, 600, 120)
 """For sums of one term, two, three, and more: pairs that a sum is extended by, and sums whose constants are fitted."""
 
@@ -36,9 +33,6 @@ that lead to nothing better."""
 EACH, FITTED_OF_PAIRS, BETTER = 12, 48, 0.97
 """Sums with another pair in place of each, those whose constants are fitted, and the factor by which a better sum
 leaves less, at least."""
-
-ESTIMATED = 2
-"""Sums that are estimated after each exchange, which also looks at the clock."""
 
 ALIKE, FALL = 2, 0.5
 """Terms in which a sum differs from all those before whose pairs were exchanged, unless it leaves less by this factor:
@@ -86,7 +80,8 @@ def _sums(dictionary: CurveDictionary, few: CurveDictionary, terms: int) -> Iter
     best = [Sum(())]
     for count in range(1, terms + 1):
         if count == 3:
-            shorter = [Sum(((member, np.nan),)) for member in range(min(SIMPLEST, len(dictionary.members)))]
+            # Members that sums of three begin with: each gets the best pairs.
+            shorter = [Sum(((member, np.nan),)) for member in range(min(30, len(dictionary.members)))]
         pairs, fitted = PAIRS[min(count, len(PAIRS)) - 1], FITTED[min(count, len(FITTED)) - 1]
         found = [other for each in best for other in few.further(each.terms, NEXT)]
         found += [other for each in shorter for other in few.with_pairs(each.terms, pairs)]
@@ -103,7 +98,7 @@ def _sums(dictionary: CurveDictionary, few: CurveDictionary, terms: int) -> Iter
             exchanged: list[Sum] = []
             for better in _with_pairs_exchanged(few, beams, min(count - LONG, len(STEPS) - 1)):
                 exchanged += better
-                yield from better[:ESTIMATED]
+                yield from better[:2]  # sums that are estimated after each exchange, which also looks at the clock
             beams = dictionary.ordered([*beams, *dictionary.fitted(few.ordered(exchanged)[:KEPT], KEPT)])[:KEPT]
         if beams and beams[0].left <= EXACT:
             yield dictionary.needed(beams[0], EXACT)

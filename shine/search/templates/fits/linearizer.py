@@ -24,9 +24,6 @@ from shine.search.templates.fits.sections import Composer, Placement, Section, i
 from shine.search.templates.fits.shrinkage import shrunk
 from shine.search.templates.fits.unknowns import Unknowns
 
-NEIGHBOURS_FROM = 20
-"""Steps of a fit from which neighbours of whole numbers are tried: in the final fits, not in those of a search."""
-
 _ROUNDS, _MOST_TRIALS = 3, 4096
 """Most rounds of neighbours, and most trials of a round."""
 
@@ -74,7 +71,9 @@ class TemplateLinearizer:
             return self._fits.fitted([each.take(which) for each in composed], own, start, steps, tolerance)
 
         if unknowns.integers.any():
-            values, errors = with_integers(fitted_from, unknowns, start, neighbours=steps >= NEIGHBOURS_FROM)
+            # Steps of a fit from which neighbours of whole numbers are tried: in the final fits, not in those of a
+            # search.
+            values, errors = with_integers(fitted_from, unknowns, start, neighbours=steps >= 20)
         else:
             values, errors = self._fits.fitted(composed, unknowns, start, steps, tolerance)
         fitted = replace(population, values=unknowns.written(values, population.values))

@@ -17,18 +17,11 @@ from shine.search.templates.composition import Composed
 from shine.search.templates.fits.grouped_fits import GroupedFits
 from shine.search.templates.fits.unknowns import Unknowns
 
-LEAST_GROUPS = 3
-"""Groups below which a distribution cannot be estimated: nothing is shrunk."""
-
 _TURNS, _SETTLED = 100, 1e-3
 """Most turns, and relative change of the variances below which they have settled."""
 
 _STEPS, _TOLERANCE = 20, 1e-10
 """Most steps of a fit, and the share of the error that its next step must promise to remove."""
-
-_NARROWEST = 1e-6
-"""Least variance of a distribution, as a share of the mean variance that the rows leave to a group's value: below,
-groups do not differ."""
 
 
 def shrunk(fits: GroupedFits, composed: Sequence[Composed], unknowns: Unknowns, start: Floats, power: float) -> Floats:
@@ -45,7 +38,7 @@ def shrunk(fits: GroupedFits, composed: Sequence[Composed], unknowns: Unknowns, 
         Effective number of rows, times the loss's factor in the negative log-likelihood.
     """
     own, groups = unknowns.own, len(fits.rows.groups)
-    if not own or groups < LEAST_GROUPS:
+    if not own or groups < 3:  # groups below which a distribution cannot be estimated: nothing is shrunk
         return start
     values: Floats = start
     variances: Floats = np.full((len(start), own), np.inf)
@@ -80,7 +73,9 @@ def _prior(
         noise, posterior = _posterior(blocks[:, :, :own, :own], 1 / variances, errors, power, unknowns.shared)
         centers = _mean(own_values)
         found = _mean((own_values - centers[:, None]) ** 2 + posterior)
-        found = np.maximum(found, _NARROWEST * _mean(posterior))
+        # Least variance of a distribution, as a share of the mean variance that the rows leave to a group's value:
+        # below, groups do not differ.
+        found = np.maximum(found, 1e-6 * _mean(posterior))
         precisions = noise[:, None] / found
     return np.stack([precisions, centers], axis=1), found
 

@@ -183,10 +183,6 @@ def _einsum(n: Operation) -> Operand:
     return Operand(contraction.einsum(n.b.builder, n.word("equation"), *(each.value for each in n.inputs)))
 
 
-_EPSILON = 1e-4
-"""Added to variances by default."""
-
-
 def _soft(composition: Callable[..., Value]) -> Rule:
     """A function of the numbers of the last axis."""
     return takes(1, lambda n: Operand(composition(n.b.builder, n[0].value)))
@@ -203,7 +199,8 @@ def _batch_norm(n: Operation) -> list[Operand]:
         raise GraphImportError(f"its inputs must be float32 or float64, but the first is {operand.dtype}")
     if operand.rank != 4 or any(each.shape != (operand.shape[axis],) for each in n.inputs[1:]):
         raise GraphImportError(f"its parameters do not fit an input of shape {list(operand.shape)}")
-    channels = normalization.Channels(scale.value, offset.value, _EPSILON if epsilon is None else epsilon, axis)
+    # Added to variances by default.
+    channels = normalization.Channels(scale.value, offset.value, 1e-4 if epsilon is None else epsilon, axis)
     made = normalization.batch_norm(n.b.builder, operand.value, mean.value, variance.value, channels)
     outputs = 6 if n.op == "FusedBatchNormV3" else 5
     return [Operand(made), *[mean, variance, mean, variance, mean][: outputs - 1]]

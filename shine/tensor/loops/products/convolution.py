@@ -26,9 +26,6 @@ from shine.tensor.loops.products.kernel import STRAIGHT, Arithmetic, Columns, Su
 from shine.tensor.loops.products.product import Span, steps
 from shine.tensor.loops.products.tiles import Tiles, tiles_of
 
-FEW_PIXELS = 16
-"""Most pixels of a result with filters that are not packed: each is read once or twice."""
-
 
 @dataclass(frozen=True)
 class Convolution:
@@ -111,6 +108,7 @@ def convolution_of(machine: Machine, maker: Instruction) -> Convolution:
     terms = kernel.elements // max(kernel.shape[-1], 1)
     itemsize = DTYPES[image.dtype].itemsize
     columns = kernel.shape[-1] if groups == image.shape[-1] == kernel.shape[-1] else filters
+    # Most pixels of a result with filters that are not packed: each is read once or twice.
     return Convolution(
         image.dtype,
         image.shape[0],
@@ -125,7 +123,7 @@ def convolution_of(machine: Machine, maker: Instruction) -> Convolution:
         pair(attributes["dilation"], 1),
         low,
         tiles_of(machine, itemsize, max(made[1], 1), terms, max(columns, 1), True, False),
-        groups == 1 and kernel.bytes > machine.caches[1] // 2 and result.elements > FEW_PIXELS * kernel.shape[-1],
+        groups == 1 and kernel.bytes > machine.caches[1] // 2 and result.elements > 16 * kernel.shape[-1],
     )
 
 

@@ -21,9 +21,6 @@ from shine.tensor.loops.products.kernel import Arithmetic, moved
 from shine.tensor.loops.products.product import Matrix, Product, emit_product, product_tiles, scratch_bytes, steps
 from shine.tensor.loops.products.tiles import LATENCY, Tiles, row_length
 
-FEW = 4
-"""Most rows on the left for sums along the right operand's columns without a packed copy."""
-
 AT_ONCE = 4
 """Sums along rows that are computed together: they share the loads of the other operand."""
 
@@ -111,7 +108,8 @@ def dot_of(machine: Machine, placed: Placement, maker: Instruction) -> Dot:
             Operand(right.value, right.batch, right.column, right.row),
             Operand(left.value, left.batch, left.column, left.row),
         )
-    along = left.column == 1 and right.row == 1 and (n == 1 or (right.column != 1 and m <= FEW))
+    # Most rows on the left for sums along the right operand's columns without a packed copy.
+    along = left.column == 1 and right.row == 1 and (n == 1 or (right.column != 1 and m <= 4))
     tiles = None if along or not m * n else product_tiles(machine, dtype, m, k, n, right.column)
     return Dot(dtype, batch, m, k, n, left, right, swaps, tiles)
 

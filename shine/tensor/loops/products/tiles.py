@@ -161,10 +161,6 @@ def _cycles(rows: int, vectors: int) -> float:
     return max(rows * vectors / 2, (rows + vectors) / 2, min(LATENCY, rows * vectors) / 2)
 
 
-MOST_PADDING = 8
-"""Rows are padded by at most this part of them."""
-
-
 def row_length(machine: Machine, placed: Placement, value: Value) -> int:
     """Elements from row to row of a value in memory; more than a row has if the value is a matrix of a product.
 
@@ -173,7 +169,8 @@ def row_length(machine: Machine, placed: Placement, value: Value) -> int:
     length = value.type.shape[-1] if value.type.rank else 1
     lanes = machine.lanes(value.type.numpy.itemsize)
     padded = -(-length // lanes) * lanes
-    if value.type.rank < 2 or padded == length or (padded - length) * MOST_PADDING > length:
+    # Rows are padded by at most an eighth of them.
+    if value.type.rank < 2 or padded == length or (padded - length) * 8 > length:
         return length
     maker, function = placed.makers.get(value), placed.function
     if maker is None or maker.operation != "constant" or value in function.results:

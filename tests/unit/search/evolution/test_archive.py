@@ -1,7 +1,11 @@
 import numpy as np
 from unit.search.evolution.oracles import population_of, primitive_set, scores_without_lines
 
+import shine
 from shine.evaluate.scores import Scores
+from shine.lang.forms.library import STANDARD
+from shine.lang.forms.primitives import PrimitiveSet, select
+from shine.lang.population import Population
 from shine.search.evolution.archive import Archive
 
 PRIMITIVES = primitive_set()
@@ -107,3 +111,13 @@ def test_of_formulas_of_the_same_symbols_one_is_kept():
 def test_individuals_that_fit_nearly_as_well_are_nearly_on_the_front():
     archive = archive_of(5.0, 4.0, 3.0, 3.2, 9.0, texts=["x", "y neg", "x y add", "x y mul", "x x mul"])
     assert archive.nearly_on_front(1.1).tolist() == [0, 1, 2, archive.levels + 2]
+
+
+def test_a_slope_costs_nothing_beside_a_coefficient():
+    texts = "2.0/square(a)", "b*2.5", "3.0*(a + b)", "square(a)/b", "a*(b - 3.0)"
+    known = PrimitiveSet(select(STANDARD, ("add", "sub", "mul", "div", "square")), ("a", "b"))
+    population = Population.from_trees([shine.parse(text, ("a", "b")) for text in texts], known)
+    scores = Scores(np.array([1.0, 1.1, 1.2, 1.3, 1.4]), np.full(5, 7.0), np.zeros(5))
+    for at, level in enumerate([4, 3, 5, 4 + 2, 5 + 2]):
+        archive = Archive.empty(known, population.width).updated(population.take([at]), scores.take([at]))
+        assert np.flatnonzero(np.isfinite(archive.scores.losses)).tolist() == [level - 1]

@@ -32,7 +32,7 @@ def model(text: str) -> Model:
 
 def surprises(*models: Model, as_written: bool = False) -> list[float]:
     described = None if as_written else description_length(ROWS, "mse")
-    return [surprise(each, 0.0, Evidence.of(ROWS, "mse"), described) for each in models]
+    return [surprise(each, Evidence.of(ROWS, "mse"), described) for each in models]
 
 
 def test_digits_that_the_rows_do_not_determine_have_no_price():
