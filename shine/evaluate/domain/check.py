@@ -18,7 +18,7 @@ from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain.intervals import INTERVALS, Interval
-from shine.evaluate.domain.neighbourhood import Column, LineSegments, Reach, neighbourhood
+from shine.evaluate.domain.neighbourhood import SPARSE, Column, LineSegments, Reach, neighbourhood
 from shine.lang.forms.interpretation import computed
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.interpret import evaluate
@@ -142,8 +142,7 @@ class Domain:
         """Features of a formula with few values, and how many: no row tests what it does between them."""
         columns = {name: self._column(name) for name in tree.used_parameters}
         found = {name: column.distinct for name, column in columns.items() if column.few and column.has_gaps}
-        # Most values of a column that leave wide gaps.
-        return {name: count for name, count in found.items() if count <= 12}
+        return {name: count for name, count in found.items() if count <= SPARSE}
 
     def _is_plausible(self, tree: Tree, reach: Reach, steady: bool) -> bool:
         key = (tree, reach, steady)

@@ -14,8 +14,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.domain.check import SPARSE
-from shine.evaluate.domain.neighbourhood import FEWEST_LEVELS, Column
+from shine.evaluate.domain.neighbourhood import FEWEST_LEVELS, SPARSE, Column
 
 ROWS = 16
 """Rows whose other columns the points have."""

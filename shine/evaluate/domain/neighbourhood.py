@@ -46,6 +46,9 @@ NEARER = 0.25
 """Share of the smallest value of a positive column that fresh values may have. At an eighth and less, x**-4 would be a
 thousand times the known range away, and count as a pole."""
 
+FEWEST_LEVELS, SPARSE = 3, 12
+"""Least values of a column that have something between them, and most that leave wide gaps."""
+
 Reach = Literal["between", "beyond", "recombined", "within"]
 """Kinds of neighbourhoods: see `neighbourhood`."""
 
@@ -330,7 +333,7 @@ class Column:
     @property
     def has_gaps(self) -> bool:
         """Whether values are possible between those of the column: not between adjacent whole numbers, nor of two."""
-        if self.distinct < 3 or self.step == 1:  # columns of fewer values have nothing between them
+        if self.distinct < FEWEST_LEVELS or self.step == 1:
             return False
         dense = self.step > 0 and self.distinct > (self.high - self.low) / self.step / 2
         return not (dense and self.coarse_step)
