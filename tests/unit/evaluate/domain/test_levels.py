@@ -65,10 +65,11 @@ def test_columns_of_many_values_of_two_and_of_one_have_nothing_between(column):
 
 
 def test_a_search_answers_with_a_formula_that_holds_between_the_values():
-    levels, rng = np.array([3.0, 9, 2, 7, 5]), np.random.default_rng(5)
+    levels, rng = np.array([5.0, 1, 6, 2, 8]), np.random.default_rng(5)
     y = levels[X[:, 0].astype(int) - 1] + 2 * X[:, 2] + rng.normal(0, 0.3, 200)
-    result = shine.evolve(X[:, [0, 2]], y, generations=30, population=300, seeding=0, seconds=None, seed=3)
-    course = result.best.predict(np.column_stack([np.linspace(1, 5, 81), np.full(81, 2.0)]))
+    settings = {"generations": 30, "population": 300, "seeding": 0, "seconds": None}
+    result = shine.evolve(X[:, [0, 2]] * [10, 1], y, seed=1, **settings)
+    course = result.best.predict(np.column_stack([np.linspace(10, 50, 81), np.full(81, 2.0)]))
     assert result.best.r2 > 0.9
     assert np.count_nonzero(np.diff(np.sign(np.diff(course)))) <= 5
 
