@@ -22,6 +22,7 @@ from shine.lang.forms.tree import Tree
 from shine.search.constraints.constraints import Constraints
 from shine.search.constraints.units import is_product
 from shine.search.dynamics.conserved import planes_of
+from shine.search.dynamics.doubt import doubt_about
 from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
 from shine.search.dynamics.flows import flow_equations
 from shine.search.dynamics.forms import Form, form_of, hidden_forms, units_of
@@ -231,11 +232,12 @@ class _Finding:
         equal = [others for plane in planes for others in plane.others(best)][:MOST_RIVALS]
         stop = self._stop(lambda: False)
         rivals = [fitted([Equation(model) for model in each], self.form, stop) for each in equal]
-        front = front_of(systems, best)
+        front, doubt = front_of(systems, best), doubt_about(best, self.form)
         told = f"; {listed([str(plane) for plane in planes])}: forms that differ by it are equal here" * bool(planes)
         front = replace(
             front,
-            reason=front.reason + told,
+            reason=f"nothing was found: {doubt}" if doubt else front.reason + told,
+            found=not doubt,
             others=(*front.others, *rivals),
             ranges=(states.min(axis=0), states.max(axis=0)),
             duration=self.form.step * max(float(run.times[-1] - run.times[0]) for run in runs),
