@@ -212,8 +212,7 @@ def front_of(models: Iterable[SystemModel], best: SystemModel | None = None) -> 
         The recommended one; by default that with the shortest description.
     """
     known = list(models)
-    shortest = min(known, key=lambda model: model.nats)
-    best = shortest if best is None else best
+    best = best or min(known, key=lambda model: model.nats)
     front: list[SystemModel] = []
     for model in sorted(known, key=lambda each: (each.complexity, each.misfit)):
         if model is best or (math.isfinite(model.misfit) and all(model.misfit < other.misfit for other in front)):
@@ -221,16 +220,10 @@ def front_of(models: Iterable[SystemModel], best: SystemModel | None = None) -> 
     others = sorted((model for model in known if model is not best), key=lambda model: model.nats)
     rivals = [model for model in others if model.nats <= best.nats + NEAR] or others[:1]
     beside = [model for model in rivals if model not in front]
-    if not math.isfinite(best.error):
-        reason = "no system could be integrated along the readings; this one fits the rates best"
-    elif best is not shortest:
-        more = best.nats - shortest.nats
-        reason = f"the least error on readings kept back; its description needs {more:.1f} nats more than the shortest"
-    elif others and math.isfinite(others[0].nats):
+    reason = "the only system that could be integrated along the readings"
+    if others and math.isfinite(others[0].nats):
         more = others[0].nats - best.nats
         reason = f"the shortest description of the trajectories; the next needs {more:.1f} nats more"
-    else:
-        reason = "the only system that could be integrated along the readings"
     return SystemFront(tuple(front), front.index(best), reason, tuple(beside))
 
 
