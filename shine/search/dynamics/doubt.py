@@ -28,7 +28,7 @@ REBUILT = 0.01
 more exact than any law that is nearly right."""
 
 SHARE = 0.8
-"""Share of the nats that curves save which a system saves at least."""
+"""Share of curves' nats that a system saves at least; of its own, lines that start as often may save this share."""
 
 FINE = 1e-3
 """Least noise, as a share of the readings' spread, by which smooth curves are told from random walks."""
@@ -44,7 +44,7 @@ def doubt_about(system: SystemModel, form: Form) -> str:
     shares, numbers = (system.losses / system.variances)[: system.n_read], system.restarts * system.n_read
     saved = _saved(form, shares, numbers + (0 if system.unknowns is None else system.unknowns.count))
     by_starts = _saved(form, _shares_of_lines(system, form), numbers + system.n_read) if system.restarts else -math.inf
-    if system.nats < -CONVINCING and saved >= max(SHARE * best, by_starts + CONVINCING):
+    if system.nats < -CONVINCING and saved >= max(SHARE * best, by_starts / SHARE):
         return ""
     smooth, rough = np.add.reduce(_saved_by_curves(system, form, FINE)).tolist()
     step = np.concatenate([np.diff(run.times) for run in form.trajectories.runs])
