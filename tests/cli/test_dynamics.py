@@ -87,6 +87,29 @@ def test_the_result_says_all_of_the_systems(spring: str) -> None:
     assert [each["target"] for each in json.loads(listed.stdout)] == ["x, speed in m/s"]
 
 
+def test_every_command_says_that_nothing_was_found(monkeypatch: pytest.MonkeyPatch, spring: str) -> None:
+    found = known_search(("0.9*speed_in_m_s", "-x"), ("speed_in_m_s", "-1.0*x"), doubt="it is noise. Read more")
+    monkeypatch.setattr(run, "find_dynamics", found)
+    quiet = shine("evolve", "spring.yaml", "--out", "lost", "--quiet")
+    assert (quiet.exit_code, quiet.stdout) == (0, "")
+    assert quiet.stderr == "nothing was found: it is noise. Read more\n"
+    assert "nothing was found: it is noise" in shine("evolve", "spring.yaml", "--out", "again").stdout
+    for command in (["predict", "lost", "start.csv", "--times", "0:1:0.5"], ["export", "lost", "--to", "python"]):
+        refused = shine(*command)
+        assert refused.exit_code == 1
+        assert "nothing was found: it is noise. Read more. To use a system of the front anyway" in refused.stderr
+        assert shine(*command, "--index", "1").exit_code == 0
+    assert shine("summary", "lost").stdout.startswith("nothing was found: it is noise")
+    assert json.loads(shine("summary", "lost", "--json").stdout)["found"] is False
+    assert json.loads(Path("lost/result.json").read_text())["found"] is False
+    assert "True" not in Path("lost/front.csv").read_text()
+    shine("report", "lost", "--out", "lost.html")
+    page = Path("lost.html").read_text()
+    assert "nothing was found: it is noise" in page
+    assert "<math" not in page
+    assert "? 1" in page
+
+
 def test_a_system_is_exported_as_a_program(spring: str) -> None:
     assert "int spring_integrate(" in shine("export", spring, "--to", "c", "--name", "spring").stdout
     assert "x' = 0.9*speed_in_m_s" in shine("export", spring, "--to", "python", "--index", "0").stdout

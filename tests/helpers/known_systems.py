@@ -54,7 +54,9 @@ def system(
     return replace(found, covariance=1e-4 * np.eye(count))
 
 
-def known_search(*fronts: Sequence[str], best: int = -1, stopped_by: str = "seconds", **form: Any) -> Any:
+def known_search(
+    *fronts: Sequence[str], best: int = -1, stopped_by: str = "seconds", doubt: str = "", **form: Any
+) -> Any:
     """A function in place of `find_dynamics` whose front has the given systems (see `system`)."""
 
     def find(trajectories: Trajectories, settings: Any, *_session: Any) -> DynamicsResult:
@@ -64,7 +66,8 @@ def known_search(*fronts: Sequence[str], best: int = -1, stopped_by: str = "seco
             models[0].states[state]: Front(tuple(model.equations[state] for model in models), len(models) - 1)
             for state in models[0].sought
         }
-        front = SystemFront(models, best % len(models), "it is known")
+        reason = f"nothing was found: {doubt}" if doubt else "it is known"
+        front = SystemFront(models, best % len(models), reason, found=not doubt)
         return DynamicsResult(front, equations, 0.1, settings.search.seed, stopped_by, len(models))
 
     return find

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from shine.base.errors import placed
+from shine.base.errors import DataError, placed
 from shine.faces.cli.options import chosen, run_folder
 from shine.faces.cli.output import deliver
 
@@ -42,9 +42,11 @@ def dynamics_run(folder: Path) -> DynamicsRun | None:
         return None
 
 
-def chosen_system(run: DynamicsRun, index: int | None) -> SystemModel:
-    """The system at an index of a run's front; the recommended one by default."""
-    return cast("SystemModel", chosen(run, index)[1])
+def system_to_use(run: DynamicsRun, index: int | None) -> SystemModel:
+    """The system at an index of a run's front; the recommended one by default, if something was found."""
+    chosen(run, index)
+    with placed(run.folder, DataError, kind=click.ClickException):
+        return run.result.front.taken(index)
 
 
 def times_of(text: str) -> Any:
@@ -75,12 +77,11 @@ def predicted_states(
     """Integrate a system from the states in a file, and write the trajectories as a table."""
     import numpy as np
 
-    from shine.base.errors import DataError
     from shine.data.opening import open_source
     from shine.data.trajectory_tables import columns_of_file
     from shine.faces.dynamics.scoring import run_number
 
-    model = chosen_system(run, index)
+    model = system_to_use(run, index)
     dynamics = run.config.dynamics
     assert dynamics is not None
     read = list(run.record.headings)
@@ -139,7 +140,6 @@ def _predicted_fields(run: DynamicsRun, data: Path, model: SystemModel, times: A
     """A long table of fields at some times, from those in a file, which has a row for each point."""
     import numpy as np
 
-    from shine.base.errors import DataError
     from shine.data.fields import UNEVEN, grid_of, on_grid
     from shine.data.trajectory_tables import columns_of_file
 
@@ -183,7 +183,7 @@ def exported_system(
 
     if to not in SYSTEM_EXPORTS:
         raise click.UsageError(f"--to {to}: no such format for dynamics; use one of {', '.join(SYSTEM_EXPORTS)}")
-    model = chosen_system(run, index)
+    model = system_to_use(run, index)
     with placed(f"--name {name}", ValueError, kind=click.UsageError):
         text = exported(model, to, name, precision=precision, file=out.stem if out else None)
     record = {"equations": model.lines("exact"), "to": to, "name": name}

@@ -70,8 +70,11 @@ class SymbolicDynamics(FittedDynamics):
 
     Attributes
     ----------
+    found_ : bool
+        Whether the chosen system explains the readings. If not, `front_.reason` says why nothing was found and what may
+        help; `predict`, `simulate`, `export`, `sympy` and `latex` raise a `DataError` unless they are given an `index`.
     best_ : SystemModel
-        The chosen system.
+        The chosen system; the best of the front if nothing was found.
     front_ : SystemFront
         Systems by complexity and error of their rollouts.
     equations_ : dict of str to DataFrame
@@ -223,7 +226,7 @@ class SymbolicDynamics(FittedDynamics):
                 result = find_fields(readings, wanted, observers)
             else:
                 result = find_dynamics(readings, wanted, observers)
-        self.front_ = result.front
+        self.front_, self.found_ = result.front, result.front.found
         self.result_ = result
         self.trajectories_ = readings
         self.states_ = list(readings.states)

@@ -15,11 +15,12 @@ from shine.formats.write.systems.system import Grid, System, export_system
 from shine.lang.forms.rounding import Precision, rounded_tree
 from shine.search.dynamics.fields.model import FieldModel
 from shine.search.dynamics.known_parts import for_people
+from shine.search.dynamics.system import SystemSummary
 from shine.search.models.notebook import formula_element, page_part
 
 if TYPE_CHECKING:
     from shine.search.dynamics.result import DynamicsResult, SystemFront
-    from shine.search.dynamics.system import SystemModel, SystemSummary
+    from shine.search.dynamics.system import SystemModel
 
 
 def system_of(model: SystemModel, precision: Precision = None, rounded: bool = False) -> System:
@@ -64,7 +65,7 @@ def exported(
 
 def notebook_html(front: SystemFront) -> str:
     """The chosen system, typeset, and the table of all, for notebooks."""
-    return page_part(equations_element(front.best), element("pre", repr(front)))
+    return page_part(equations_element(front.best) if front.found else None, element("pre", repr(front)))
 
 
 def equations_element(model: SystemModel, precision: Precision = None) -> Element:
@@ -102,11 +103,16 @@ class FittedDynamics(Estimator):
         return model
 
     def _of_run(self, index: int | None, run: Any) -> SystemModel:
-        """A system with the constants of a run, if they depend on it."""
+        """A system to use, with the constants of a run, if they depend on it."""
         from shine.faces.dynamics.scoring import run_number
 
-        model = self._model(index)
+        model = self._used(index)
         return model.of_run(run_number(model, run))
+
+    def _used(self, index: int | None) -> SystemModel:
+        """A system to use; a `DataError` for the chosen one if nothing was found."""
+        self._model(index)
+        return self.front_.taken(index)
 
     @property
     def best_(self) -> SystemModel:
@@ -125,7 +131,8 @@ class FittedDynamics(Estimator):
 
     def summary(self, level: float = 0.95, *, index: int | None = None) -> SystemSummary:
         """The constants with their standard errors and intervals, to print (see `conf_int`)."""
-        return self._model(index).summary(level)
+        text = self._model(index).summary(level)
+        return text if self.front_.found else SystemSummary(f"{self.front_.reason}\n{text}")
 
     def conserved(self, *, index: int | None = None) -> list[Any]:
         """Sums of simple terms of the states that the motion leaves as they are, with `formula` and `drift`."""
@@ -185,7 +192,7 @@ class FittedDynamics(Estimator):
         precision : int, "exact" or None
             Significant digits of constants; by default all in programs, and in LaTeX those that the data support.
         """
-        model = self._model(index) if run is None else self._of_run(index, run)
+        model = self._used(index) if run is None else self._of_run(index, run)
         return exported(model, to, name, precision=precision)
 
     def plot(self, kind: str = "trajectories", *, index: int | None = None, ax: Any = None) -> Any:

@@ -64,7 +64,7 @@ def report_parts(
         ]
     return [
         element("header", element("h1", title), element("p", f"Equations of motion: {best.figures}")),
-        element("section", equations_element(best, precision), element("p", front.reason)),
+        element("section", equations_element(best, precision) if front.found else None, element("p", front.reason)),
         *drawn,
         section("Certainty", table("95 % intervals of the constants", constants) if constants else None),
         section("Systems", _systems(front, precision)),
@@ -77,7 +77,7 @@ def _systems(front: SystemFront, precision: Precision) -> Element:
     head = element("tr", [element("th", name) for name in ("", "complexity", "error", "R²", "equations")])
     rows = []
     for place, model in enumerate(front):
-        mark = f"▶ {place}" if place == front.best_index else str(place)
+        mark = f"{'▶' if front.found else '?'} {place}" if place == front.best_index else str(place)
         cells = (mark, str(model.complexity), loss_text(model.error), r2_text(model.r2))
         lines = [element("div", element("code", text)) for text in model.lines(precision)]
         rows.append(element("tr", [element("td", cell) for cell in cells], element("td", lines)))

@@ -94,7 +94,9 @@ class DynamicsRecord(Record):
     front: tuple[SystemRecord, ...]
     """Systems by rising complexity and falling error."""
     reason: str
-    """Reason of the choice."""
+    """Reason of the choice, or why nothing was found."""
+    found: bool = True
+    """Whether the chosen system explains the readings; if not, it is only the best of the front."""
     target: str
     """The states, for lists of runs."""
     states: tuple[str, ...]
@@ -157,7 +159,8 @@ def result_of_record(record: DynamicsRecord, folder: Path) -> DynamicsResult:
     if record.best not in record.front:
         raise ExportError(f"{folder / 'result.json'}: the chosen system is not one of the front")
     best = record.front.index(record.best)
-    front = SystemFront(tuple(_system(each, record, folder) for each in record.front), best, record.reason)
+    models = tuple(_system(each, record, folder) for each in record.front)
+    front = SystemFront(models, best, record.reason, found=record.found)
     return DynamicsResult(front, {}, record.seconds, record.seed, record.stopped_by, record.systems)
 
 
@@ -239,6 +242,7 @@ def dynamics_record(
         best=_system_record(best),
         front=tuple(map(_system_record, result.front)),
         reason=result.front.reason,
+        found=result.front.found,
         target=", ".join(best.headings),
         primitives=config.primitive_texts,
         weights=dict(best.equations[0].weights),

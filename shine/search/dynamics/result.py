@@ -36,13 +36,16 @@ class SystemFront(Sequence[SystemModel]):
     best_index : int
         Position of the recommended system.
     reason : str
-        Why it is recommended.
+        Why it is recommended, or why nothing was found.
     others : tuple of SystemModel
         Systems beside the front that the trajectories hardly tell from the recommended one, or else the next shortest.
     ranges : tuple of two ndarray of shape (n_states,), optional
         Lowest and highest value of each state in the data.
     duration : float
         Of the longest run.
+    found : bool
+        Whether the recommended system explains the readings (see `shine.search.dynamics.doubt`): if not, it is the best
+        one to look at.
     """
 
     models: tuple[SystemModel, ...]
@@ -51,6 +54,7 @@ class SystemFront(Sequence[SystemModel]):
     others: tuple[SystemModel, ...] = ()
     ranges: tuple[Floats, Floats] | None = None
     duration: float = 0.0
+    found: bool = True
 
     @overload
     def __getitem__(self, index: int) -> SystemModel: ...
@@ -66,6 +70,12 @@ class SystemFront(Sequence[SystemModel]):
     def best(self) -> SystemModel:
         """The recommended system."""
         return self.models[self.best_index]
+
+    def taken(self, index: int | None) -> SystemModel:
+        """A system to use, by default the recommended one; a `DataError` if nothing was found, and it has no index."""
+        if index is None and not self.found:
+            raise DataError(f"{self.reason}. To use a system of the front anyway, give its index")
+        return self.models[self.best_index if index is None else index]
 
     @property
     def rivals(self) -> tuple[SystemModel, ...]:
@@ -117,7 +127,7 @@ class SystemFront(Sequence[SystemModel]):
         anew = any(model.restarts for model in self.models)
         lines = [f"{'':3} {'':>3} {'complexity':>10}  {'error':<10}  {'starts  ' * anew}system"]
         for at, model in enumerate(self.models):
-            mark = ">>>" if at == self.best_index else ""
+            mark = (">>>" if self.found else "?") if at == self.best_index else ""
             own = model.lines(precision)
             starts = f"{model.restarts + len(model.starts):>6}  " if anew else ""
             lines.append(f"{mark:3} {at:>3} {model.complexity:>10}  {loss_text(model.error):<10}  {starts}{own[0]}")
@@ -177,7 +187,7 @@ class DynamicsResult:
         """The front as plain values: complexity, loss, r2, expression, best."""
         for model in self.front:
             told = {"complexity": model.complexity, "loss": model.error, "r2": model.r2}
-            yield {**told, "expression": model.expression, "best": model is self.chosen}
+            yield {**told, "expression": model.expression, "best": model is self.chosen and self.front.found}
 
     def __repr__(self) -> str:
         return f"{self.front!r}\n{self.ending}"
@@ -202,8 +212,7 @@ def front_of(models: Iterable[SystemModel], best: SystemModel | None = None) -> 
         The recommended one; by default that with the shortest description.
     """
     known = list(models)
-    shortest = min(known, key=lambda model: model.nats)
-    best = shortest if best is None else best
+    best = best or min(known, key=lambda model: model.nats)
     front: list[SystemModel] = []
     for model in sorted(known, key=lambda each: (each.complexity, each.misfit)):
         if model is best or (math.isfinite(model.misfit) and all(model.misfit < other.misfit for other in front)):
@@ -211,16 +220,10 @@ def front_of(models: Iterable[SystemModel], best: SystemModel | None = None) -> 
     others = sorted((model for model in known if model is not best), key=lambda model: model.nats)
     rivals = [model for model in others if model.nats <= best.nats + NEAR] or others[:1]
     beside = [model for model in rivals if model not in front]
-    if not math.isfinite(best.error):
-        reason = "no system could be integrated along the readings; this one fits the rates best"
-    elif best is not shortest:
-        more = best.nats - shortest.nats
-        reason = f"the least error on readings kept back; its description needs {more:.1f} nats more than the shortest"
-    elif others and math.isfinite(others[0].nats):
+    reason = "the only system that could be integrated along the readings"
+    if others and math.isfinite(others[0].nats):
         more = others[0].nats - best.nats
         reason = f"the shortest description of the trajectories; the next needs {more:.1f} nats more"
-    else:
-        reason = "the only system that could be integrated along the readings"
     return SystemFront(tuple(front), front.index(best), reason, tuple(beside))
 
 

@@ -10,6 +10,7 @@ from itertools import chain, islice
 import numpy as np
 
 from shine.base.errors import DataError
+from shine.base.lazy import cached_property
 from shine.base.stages import stage
 from shine.base.typing import Floats
 from shine.data.trajectories import Trajectories
@@ -18,7 +19,8 @@ from shine.evaluate.rollouts.native import functions
 from shine.lang.forms.names import listed, shown
 from shine.search.constraints.constraints import Constraints
 from shine.search.constraints.units import is_product
-from shine.search.dynamics.conserved import planes_of
+from shine.search.dynamics.conserved import Plane, planes_of
+from shine.search.dynamics.doubt import doubt_about
 from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
 from shine.search.dynamics.flows import flow_equations
 from shine.search.dynamics.forms import Form, form_of, hidden_forms, units_of
@@ -31,7 +33,6 @@ from shine.search.dynamics.joining import (
     with_integrals,
     with_terms_of_others,
 )
-from shine.search.dynamics.kept_back import confirmed
 from shine.search.dynamics.known_parts import RUN, Part, bare
 from shine.search.dynamics.result import MOST_RIVALS, NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, RateRows, RateSearches, rate_rows
@@ -43,9 +44,8 @@ from shine.search.evolution.observers import NOBODY, Observers
 from shine.search.models.model import Model
 from shine.search.models.result import USER
 
-FIRST_SEARCHES, FIRST_SYSTEMS, LAST_SEARCHES, LAST_SYSTEMS, LAST_CHECKS = 0.5, 0.65, 0.83, 0.93, 0.97
-"""Shares of the seconds at which the stages end: a search for each state, rollouts of systems, both once more, and the
-check on what was kept back."""
+FIRST_SEARCHES, FIRST_SYSTEMS, LAST_SEARCHES, LAST_SYSTEMS = 0.5, 0.65, 0.83, 0.93
+"""Shares of the seconds at which the stages end: a search for each state, rollouts of systems, and both once more."""
 
 TRIED = 0.5
 """Share of the seconds in which forms with and without a hidden state are tried; the best one has the rest."""
@@ -199,27 +199,25 @@ class _Finding:
         if not self.systems:
             models = tuple(result.best for result in searches.results)
             self.systems[models] = unfitted(self._equations(models), self.form)
-        systems = distinct(self.systems.values())
-        best = systems[0]
+        best, *others = distinct(self.systems.values())
         if not (stopped_by or searches.stopped_by_user):
             try:
-                with stage("checking the choice"):
-                    chosen = confirmed(systems, self.form, lambda: self.session.clock() > self._at(LAST_CHECKS))
+                with stage("shortening numbers"):
                     stop = self._stop(lambda: False)
-                    best = with_short_numbers(chosen, lambda equations: fitted(equations, self.form, stop))
-                    systems = [best if each is chosen else each for each in systems]
+                    best = with_short_numbers(best, lambda equations: fitted(equations, self.form, stop))
             except KeyboardInterrupt:
                 stopped_by = "interrupted"
         runs, states = self.form.smooth.runs, self._states
-        planes = [] if stopped_by or best.lags or best.order > 1 else planes_of(states, best.states)
+        planes = [] if stopped_by or best.lags or best.order > 1 else self._planes
         equal = [others for plane in planes for others in plane.others(best)][:MOST_RIVALS]
         stop = self._stop(lambda: False)
         rivals = [fitted([Equation(model) for model in each], self.form, stop) for each in equal]
-        front = front_of(systems, best)
+        front, doubt = front_of([best, *others]), doubt_about(best, self.form)
         told = f"; {listed([str(plane) for plane in planes])}: forms that differ by it are equal here" * bool(planes)
         front = replace(
             front,
-            reason=front.reason + told,
+            reason=f"nothing was found: {doubt}" if doubt else front.reason + told,
+            found=not doubt,
             others=(*front.others, *rivals),
             ranges=(states.min(axis=0), states.max(axis=0)),
             duration=self.form.step * max(float(run.times[-1] - run.times[0]) for run in runs),
@@ -245,6 +243,11 @@ class _Finding:
     def _states(self) -> Floats:
         """Smoothed states of all runs, shape (n_times, n_states)."""
         return np.concatenate([run.states for run in self.form.smooth.runs])
+
+    @cached_property
+    def _planes(self) -> list[Plane]:
+        """Sums of states that stay as they are along the runs."""
+        return planes_of(self._states, self.form.trajectories.states)
 
     def _at(self, share: float) -> float:
         """End of a share of the seconds; inf without a limit."""
@@ -293,7 +296,7 @@ class _Finding:
         form, session = self.form, self.session
         continuous = form.order == 1 and not form.is_map and not form.trajectories.controls
         # On a plane many polynomials are equal, and the searches for rates look for the shortest.
-        if not (continuous and self._sums) or planes_of(self._states, form.trajectories.states):
+        if not (continuous and self._sums) or self._planes:
             return
         session.stage("flows")
 

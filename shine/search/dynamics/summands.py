@@ -78,6 +78,8 @@ def written(products: Iterable[Product], positive: bool = False) -> str:
     """A sum as text; if all its numbers are to be `positive`, a minus sign stands before the first product."""
     text = ""
     for product in products:
+        if not math.isfinite(product.coefficient):
+            raise NoSum("overflow")
         size, factors = abs(product.coefficient), product.text
         sign = "-" if product.coefficient < 0 else "+"
         if not factors or factors.startswith("1.0/"):
@@ -223,6 +225,8 @@ def _scaled(products: Iterable[Product], factor: float) -> list[Product]:
 
 
 def _power(name: str, exponent: float) -> str:
+    if not math.isfinite(exponent):
+        raise NoSum("overflow")
     if exponent == 1:
         return name
     if exponent == 0.5:

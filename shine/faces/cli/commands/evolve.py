@@ -237,8 +237,10 @@ def _print_result(result: Result | DynamicsResult, kept: str, printed: str, prec
     from shine.search.models.result import Result
 
     if not isinstance(result, Result):
-        exact = "\n".join(result.chosen.lines("exact"))
-        click.echo(exact if printed == "formula" else f"{result.front.table(precision)}\n{result.ending}\n{kept}")
+        front = result.front
+        exact = "\n".join(front.best.lines("exact") if front.found else [front.reason])
+        text = exact if printed == "formula" else f"{front.table(precision)}\n{result.ending}\n{kept}"
+        click.echo(text, err=printed == "formula" and not front.found)
         return
     if printed == "formula":
         click.echo(result.best.expression)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -13,6 +13,7 @@ from shine.faces.cli.output import print_json, print_text
 
 if TYPE_CHECKING:
     from shine.faces.runs import Run
+    from shine.search.dynamics.system import SystemModel
     from shine.search.models.model import Model
 
 SAME = 0.01
@@ -38,17 +39,17 @@ def summary(folder: Path, index: int | None, exact: tuple[float, ...], as_json: 
       shine summary runs/pythagoras
       shine summary runs/pythagoras --exact 2
     """
-    from shine.faces.cli.dynamics import chosen_system, dynamics_run
+    from shine.faces.cli.dynamics import dynamics_run
     from shine.faces.runs.records import FEW_ROWS, UncertaintyRecord
 
     if (system := dynamics_run(folder)) is not None:
         if exact:
             raise click.UsageError("--exact is for runs of one target; a template says what is known of a motion")
-        motion = chosen_system(system, index)
+        motion, front = cast("SystemModel", chosen(system, index)[1]), system.result.front
         if as_json:
-            print_json({"equations": motion.lines("exact"), "conf_int": motion.conf_int()})
+            print_json({"equations": motion.lines("exact"), "conf_int": motion.conf_int(), "found": front.found})
         else:
-            print_text(motion.summary())
+            print_text("\n".join([*([] if front.found else [front.reason]), motion.summary()]))
         return
     run = opened(folder)
     place, model = chosen(run, index)

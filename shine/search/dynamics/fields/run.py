@@ -26,7 +26,6 @@ from shine.search.dynamics.fields.model import FieldModel
 from shine.search.dynamics.fields.mollifying import features_of, likeliest_widths, mollified
 from shine.search.dynamics.fields.weak import ACCURACY, WeakFit, WeakForm, kept_back_loss, weak_fit
 from shine.search.dynamics.joining import Candidate, best_first
-from shine.search.dynamics.kept_back import CLEARLY, MOST_CANDIDATES
 from shine.search.dynamics.known_parts import Part
 from shine.search.dynamics.result import NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import LEAST_EVIDENCE, RateRows, RateSearches
@@ -81,6 +80,10 @@ def _without_an_operand(population: Population) -> Iterator[tuple[Codes, Floats]
 
 SEARCHES, JUDGED = 0.75, 0.97
 """Shares of the seconds at which the searches end, and the fits of their formulas in the weak form."""
+
+CLEARLY, MOST_CANDIDATES = 0.5, 8
+"""Share of the shortest description's error on patches kept back below which an equation of nearly the same length
+replaces it, and most that are compared."""
 
 
 @np.errstate(all="ignore")
@@ -214,7 +217,7 @@ def _fitted(result: Result, form: WeakForm, number: int, late: Callable[[], bool
 
 
 def _confirmed(candidates: Sequence[tuple[Candidate, WeakFit]], form: WeakForm, number: int) -> tuple[Candidate, float]:
-    """The equation to recommend, and its error on the patches kept back (see `shine.search.dynamics.kept_back`)."""
+    """The equation to recommend, and its error on the patches kept back."""
     least = candidates[0][0].nats
     near = [each for each, _ in candidates if each.nats <= least + NEAR][:MOST_CANDIDATES] or [candidates[0][0]]
     losses = [max(kept_back_loss(each.model.tree, form, number), form.least_loss(number)) for each in near]

@@ -7,7 +7,7 @@ of all scales of time around `scale`, for motions with fast and slow parts (Rasm
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -129,7 +129,7 @@ class Process:
 
     def _covariance(self, times: Floats, readings: Floats) -> Floats:
         noise = self.noise_at(readings)
-        return self.motion**2 * (1 + _kernel(times, times, self.scale)[0]) + np.diag(noise**2)
+        return self.motion**2 * _smooth(times, self.scale) + np.diag(noise**2)
 
     def _piece(self, times: Floats, readings: Floats, at: Floats, first: int) -> tuple[Floats, ...]:
         """Values, two derivatives, standard errors and independent number in a block, by it and the margins around."""
@@ -153,7 +153,7 @@ class Process:
         parts = (1 + kernel, 2.0), (slope, 1 / self.scale**2), (bend, 6 / (self.scale**2) ** 2)
         variances = [square * before - square**2 * dot(inner(own, inverse), own) for own, before in parts]
         # Smoothing is a projection on about so many directions.
-        share = dot(inverse, square * (1 + _kernel(times, times, self.scale)[0]))
+        share = dot(inverse, square * _smooth(times, self.scale))
         kept = float(np.add.reduce(share)) * (last - first) / len(times)
         value, rate, second = (square * dot(own, weights) for own, _ in parts)
         return (self.mean + value, rate, second, *(np.sqrt(np.maximum(each, 0)) for each in variances), np.array(kept))
@@ -174,32 +174,50 @@ def process_of(runs: Sequence[Run], sigma: float | None = None, parts: int = MOS
     readings = np.concatenate([values for _, values in runs])
     mean = float(np.add.reduce(readings) / len(readings))
     size = math.sqrt(float(np.add.reduce(readings**2)) / len(readings))
-    pieces = [(number, first) for number, (times, _) in enumerate(runs) for first in range(0, len(times), LEARNED)]
-    pieces = [pieces[place] for place in np.unique(np.linspace(0, len(pieces) - 1, parts).astype(int)).tolist()]
-    slices = [slice(first, first + LEARNED) for _, first in pieces]
-    blocks = [(runs[run][0][part], runs[run][1][part] - mean) for (run, _), part in zip(pieces, slices, strict=True)]
+    blocks = [(times, values - mean) for times, values in _parts(runs, parts)]
     longest = max(float(times[-1] - times[0]) for times, _ in runs)
     found: list[tuple[float, Process]] = []
     for beginning in (math.inf, *(share * longest for share in BEGINNINGS)):
-        warped = [
-            (_warped(times - runs[run][0][0], beginning), values)
-            for (times, values), (run, _) in zip(blocks, pieces, strict=True)
-        ]
-        even, nats = _likeliest(warped, [np.ones(len(values)) for _, values in blocks], sigma)
+        even, nats = _likeliest([(_warped(times, beginning), values) for times, values in blocks], None, sigma)
         price = 0.0 if beginning == math.inf else CONVINCING
         found.append((nats + price, Process(mean, *even, size=size, beginning=beginning)))
     least, process = min(found, key=lambda each: each[0])
     if sigma is not None or not readings.min() < readings.max():
         return process
     beginning = process.beginning
-    warped = [
-        (_warped(times - runs[run][0][0], beginning), values)
-        for (times, values), (run, _) in zip(blocks, pieces, strict=True)
-    ]
+    warped = [(_warped(times, beginning), values) for times, values in blocks]
     plain = replace(process, beginning=math.inf)
     smoothed = [plain.curve(times, values + mean, times).values for times, values in warped]
     growing, nats = _likeliest(warped, [_levels(values, size) for values in smoothed])
     return Process(mean, *growing, True, size, beginning) if nats < least - CONVINCING else process
+
+
+def saved_nats(runs: Sequence[Run], noise: float, least: float, parts: int) -> list[float]:
+    """Nats of a reading that two kinds of curve save, where each reading is foretold by those before it: smooth curves,
+    and such as follow their last value and chance (Uhlenbeck and Ornstein 1930).
+
+    Parameters
+    ----------
+    runs : sequence of (ndarray, ndarray)
+        Times, and readings with the mean 0 and the variance 1.
+    noise : float
+        Standard deviation of their noise about a smooth curve.
+    least : float
+        The least one that counts.
+    parts : int
+        As of `process_of`.
+    """
+    blocks = _parts(runs, parts)
+    count = sum(len(values) for _, values in blocks)
+    kinds = (_smooth, max(noise, least)), (_rough, least)
+    return [0.5 - _likeliest(blocks, None, own, kernel)[1] / count for kernel, own in kinds]
+
+
+def _parts(runs: Sequence[Run], most: int) -> list[Run]:
+    """At most so many parts of all runs, which tell the scales; times since the run began."""
+    pieces = [(run, slice(first, first + LEARNED)) for run in runs for first in range(0, len(run[0]), LEARNED)]
+    chosen = np.unique(np.linspace(0, len(pieces) - 1, most).astype(int)).tolist()
+    return [(times[part] - times[0], values[part]) for (times, values), part in map(pieces.__getitem__, chosen)]
 
 
 def _warped(since: Floats, beginning: float) -> Floats:
@@ -217,22 +235,36 @@ def _levels(values: Floats, size: float) -> Floats:
     return np.sqrt(((values / size) ** 2 + SMALL**2) / (1 + SMALL**2))
 
 
+def _smooth(times: Floats, scale: float) -> Floats:
+    """Covariances of a smooth motion about an unknown mean."""
+    return 1 + _kernel(times, times, scale)[0]
+
+
+def _rough(times: Floats, scale: float) -> Floats:
+    """Those of one that follows its last value and chance."""
+    return 1 + exp(-np.abs(times[:, None] - times) / scale)
+
+
 def _likeliest(
-    blocks: Sequence[Run], levels: Sequence[Floats], sigma: float | None = None
+    blocks: Sequence[Run],
+    levels: Sequence[Floats] | None,
+    sigma: float | None = None,
+    kernel: Callable[[Floats, float], Floats] = _smooth,
 ) -> tuple[tuple[float, float, float], float]:
-    """Scale of time, motion and noise, and the nats of the readings with them."""
+    """Scale of time, motion and noise, and the nats of the readings with them; levels of the noise are 1 by default."""
+    levels = [np.ones(len(values)) for _, values in blocks] if levels is None else levels
     longest = max(float(times[-1] - times[0]) for times, _ in blocks)
     steps = np.sort(np.concatenate([times[1:] - times[:-1] for times, _ in blocks]))
     shortest = min(2 * float(steps[len(steps) // 2]), longest)
     scales = shortest * exp(np.linspace(0.0, math.log(2 * longest / shortest), SCALES))
     ratios = exp(np.linspace(math.log(LEAST_RATIO), math.log(2.0), RATIOS))
-    nats, squares = _nats(blocks, levels, scales, ratios, sigma)
+    nats, squares = _nats(blocks, levels, scales, ratios, sigma, kernel)
     at, number = divmod(int(nats.argmin()), len(ratios))
     found = float(nats[at, number]), float(scales[at]), float(ratios[number]), float(squares[at, number])
     # Once more, between the neighbours of the best.
     scales = scales[at] * exp(np.linspace(-1.0, 1.0, 5) * math.log(scales[1] / scales[0]))
     ratios = ratios[number] * exp(np.linspace(-1.0, 1.0, 5) * math.log(ratios[1] / ratios[0]))
-    nats, squares = _nats(blocks, levels, scales, ratios, sigma)
+    nats, squares = _nats(blocks, levels, scales, ratios, sigma, kernel)
     at, number = divmod(int(nats.argmin()), len(ratios))
     if nats[at, number] < found[0]:
         found = float(nats[at, number]), float(scales[at]), float(ratios[number]), float(squares[at, number])
@@ -242,14 +274,19 @@ def _likeliest(
 
 
 def _nats(
-    blocks: Sequence[Run], levels: Sequence[Floats], scales: Floats, ratios: Floats, sigma: float | None
+    blocks: Sequence[Run],
+    levels: Sequence[Floats],
+    scales: Floats,
+    ratios: Floats,
+    sigma: float | None,
+    kernel: Callable[[Floats, float], Floats],
 ) -> tuple[Floats, Floats]:
     """Negative log-likelihoods for each scale and ratio of noise to motion, and the squares of the motion."""
     shape = len(scales), len(ratios)
     quadratic, logarithms, count = np.zeros(shape), np.zeros(shape), 0
     for (times, values), level in zip(blocks, levels, strict=True):
         # In units of the noise, the ratio is on the diagonal alone.
-        motions = np.stack([1 + _kernel(times, times, scale)[0] for scale in scales.tolist()])
+        motions = np.stack([kernel(times, scale) for scale in scales.tolist()])
         rests, logs = _whitened(motions / (level[:, None] * level), values / level, ratios**2)
         quadratic, logarithms = quadratic + rests, logarithms + logs + 2 * float(np.add.reduce(log(level)))
         count += len(times)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,12 @@ from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import dot
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.search.dynamics.smoothing.process import MOST_LEARNED, PART_SECONDS, Curve, Process, process_of
+
+FEW = 6
+"""Readings of a state in a run below which no noise can be told."""
+
+PARTS = "values", "rates", "bends", "value_errors", "rate_errors", "bend_errors"
+"""Of a curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +80,7 @@ def smoothed(trajectories: Trajectories, seconds: float | None = None) -> Smooth
 
 
 def _run(run: Trajectory, curves: Sequence[Curve], processes: Sequence[Process | None]) -> SmoothedRun:
-    parts = ("values", "rates", "bends", "value_errors", "rate_errors", "bend_errors")
-    found = [np.stack([getattr(curve, part) for curve in curves], axis=1) for part in parts]
+    found = [np.stack([getattr(curve, part) for curve in curves], axis=1) for part in PARTS]
     independent = np.array([curve.independent for curve in curves])
     noise = [
         np.zeros(len(run.times)) if process is None else process.noise_at(values)
@@ -115,30 +120,13 @@ def _state(
             curve = interpolated(times, values, at)
         else:
             curve = process.curve(times, values, at)
-        rate, bend = size / step, size / step / step
-        curves.append(
-            Curve(
-                curve.values * size,
-                curve.rates * rate,
-                curve.bends * bend,
-                curve.value_errors * size,
-                curve.rate_errors * rate,
-                curve.bend_errors * bend,
-                curve.independent,
-            )
-        )
+        sizes = (size, size / step, size / step / step) * 2
+        scaled = {part: getattr(curve, part) * own for part, own in zip(PARTS, sizes, strict=True)}
+        curves.append(replace(curve, **scaled))
     if process is None:
         return curves, None
-    own = Process(
-        process.mean * size,
-        process.scale * step,
-        process.motion * size,
-        process.noise * size,
-        process.grows,
-        process.size * size,
-        process.beginning * step,
-    )
-    return curves, own
+    own = {name: getattr(process, name) * size for name in ("mean", "motion", "noise", "size")}
+    return curves, replace(process, **own, scale=process.scale * step, beginning=process.beginning * step)
 
 
 def _process(runs: Sequence[tuple[Floats, Floats]], sigma: float | None, parts: int) -> Process | None:

@@ -37,6 +37,32 @@ def test_the_attributes_are_those_of_the_result(fitted):
     assert list(fitted.equations_) == ["x", "v"]
 
 
+USES = {
+    "predict": lambda model, **index: model.predict(STATES, **index),
+    "simulate": lambda model, **index: model.simulate([1, 0], TIMES, **index),
+    "export": lambda model, **index: model.export("python", **index),
+    "latex": lambda model, **index: model.latex(**index),
+    "sympy": lambda model, **index: model.sympy(**index),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_if_nothing_was_found_a_system_is_used_only_by_its_index(monkeypatch, fitted, use):
+    assert fitted.found_
+    USES[use](fitted)
+    monkeypatch.setattr(run, "find_dynamics", known_search(("v", "-0.5"), SPRING, doubt="it is noise. Read more"))
+    lost = shine.SymbolicDynamics().fit(STATES, TIMES, **NAMES)
+    assert not lost.found_
+    with pytest.raises(DataError, match=r"nothing was found: it is noise\. Read more\. .* give its index"):
+        USES[use](lost)
+    USES[use](lost, index=1)
+    assert ">>> nothing was found: it is noise" in repr(lost)
+    assert "?     1" in repr(lost)
+    assert lost.summary().startswith("nothing was found: it is noise")
+    assert "<math" not in lost._repr_html_()
+    assert "<math" in fitted._repr_html_()
+
+
 HUGE = 10**400
 """No float64 holds it."""
 

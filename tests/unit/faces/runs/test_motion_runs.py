@@ -100,11 +100,11 @@ def test_after_an_interrupt_the_best_systems_are_kept_and_the_run_goes_on(config
     assert ending(folder) == ending(ran(config, "whole"))
 
 
-def test_ctrl_c_while_the_choice_is_checked_keeps_the_systems(monkeypatch: pytest.MonkeyPatch, config: Path) -> None:
+def test_ctrl_c_while_numbers_are_shortened_keeps_the_systems(monkeypatch: pytest.MonkeyPatch, config: Path) -> None:
     def interrupted(*arguments: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "confirmed", interrupted)
+    monkeypatch.setattr(run, "with_short_numbers", interrupted)
     job = read_any_job(config)
     assert isinstance(job, DynamicsJob)
     found = run.find_dynamics(trajectories(STATES, TIMES), DynamicsSettings(job.config.search))

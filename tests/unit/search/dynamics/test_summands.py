@@ -54,7 +54,18 @@ def test_the_shape_leaves_constants_out_but_not_exponents():
     assert shapes == ["x*y/(x + #)", "x**2", ""]
 
 
-@pytest.mark.parametrize("text", ["x if x > 0 else y", "x > y", "x/0", "y/(x - x)", "1e300*x*1e300"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x if x > 0 else y",
+        "x > y",
+        "x/0",
+        "y/(x - x)",
+        "1e300*x*1e300",
+        "x + exp(1e200*(1e200*y + 1))",
+        "sin(1e300*1e10*x)",
+    ],
+)
 def test_conditions_and_numbers_that_are_none_are_no_sums(text):
     with pytest.raises(NoSum):
         summands(parse(text, NAMES))
