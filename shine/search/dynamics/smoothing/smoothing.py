@@ -132,7 +132,7 @@ def _state(
 def _process(runs: Sequence[tuple[Floats, Floats]], sigma: float | None, parts: int) -> Process | None:
     """The process that smooths a state; None if interpolation foretells left-out readings better."""
     # Readings of a state in a run below which no noise can be told.
-    usable = [(times, values) for times, values in runs if len(times) >= 6]
+    usable = [(times, values) for times, values in runs if len(times) >= FEW]
     if not usable:
         return None
     process = process_of(usable, sigma, parts)
