@@ -10,7 +10,7 @@ import pytest
 from cli.commandline import process, shine
 
 from shine.compiler.codegen.numbers import ELEMENTS
-from shine.faces.cli.commands.jit import EMITTED
+from shine.faces.cli.commands.compile import EMITTED
 from shine.formats.native.targets import ARCHITECTURES, FATAL
 
 MAGIC = {

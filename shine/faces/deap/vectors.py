@@ -6,20 +6,20 @@ import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, repeat
+from numbers import Real
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from shine.base.errors import UnsupportedSyntaxError
+from shine.base.errors import UnsupportedSyntaxError, placed
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.arrays import COMPILED
 from shine.evaluate.kernels.arrays import ArrayKernel, PreparedCall
 from shine.evaluate.kernels.individuals import Reader, reader_of, reading_words
 from shine.faces.deap.arguments import failed_values, float_name, is_evaluation, weights_of, without_arguments
-from shine.faces.deap.matrices import lengths_of, matrix_of
 from shine.lang.arrays.formula import ArrayFormula
 from shine.lang.arrays.interpret import evaluate_arrays
 from shine.lang.arrays.outer import bound_arguments
@@ -343,3 +343,49 @@ class CompiledObjective:
                 wanted = f"a {'sequence of finite numbers' if is_vector else 'finite number'} in {self._dtype}"
                 raise TypeError(f"constants: {name} is {wanted}, not {value_text(value)}")
         return checked
+
+
+def matrix_of(individuals: list[Any], length: int) -> AnyArray:
+    """A matrix with a row for each individual, shape (len(individuals), length).
+
+    Parameters
+    ----------
+    individuals : list of sequence of float
+        Lists, `array.array`, arrays of NumPy with one axis, or other sequences, all of one length.
+    length : int
+
+    Raises
+    ------
+    TypeError
+        If an individual is no sequence of real numbers.
+    """
+    matrix = np.empty((len(individuals), length))
+    reader = reader_of(individuals[0])
+    if reader is not None and reader(reading_words(individuals[0], matrix), individuals) is not None:
+        return matrix
+    for kind in set(map(type, chain.from_iterable(individuals))):
+        if not issubclass(kind, Real):
+            place, position, value = next(
+                (place, position, value)
+                for position, individual in enumerate(individuals)
+                for place, value in enumerate(individual)
+                if type(value) is kind
+            )
+            raise TypeError(
+                f"element {place} of individual {position} is {value_text(value)}; individuals are sequences of numbers"
+            )
+    with placed("an individual has a number that is no float64", OverflowError, ValueError, TypeError, kind=TypeError):
+        numbers = np.fromiter(chain.from_iterable(individuals), np.float64, len(individuals) * length)
+    return numbers.reshape(len(individuals), length)
+
+
+def lengths_of(individuals: Sequence[Any]) -> list[int]:
+    """Length of each individual; a `TypeError` if one is no sequence of numbers."""
+    for kind in set(map(type, individuals)):
+        is_sequence = all(hasattr(kind, each) for each in ("__len__", "__iter__", "__getitem__"))
+        if not is_sequence or issubclass(kind, str | bytes | Mapping):
+            position = next(place for place, each in enumerate(individuals) if type(each) is kind)
+            raise TypeError(
+                f"individual {position} is {value_text(individuals[position])}; individuals are sequences of numbers"
+            )
+    return list(map(len, individuals))

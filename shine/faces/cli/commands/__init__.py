@@ -1,4 +1,4 @@
-"""The root of the command line; each command is a module of its name, which imports what is slow when it runs."""
+"""The root of the command line; commands that answer one question share a module, which imports late what is slow."""
 
 from __future__ import annotations
 
@@ -7,17 +7,11 @@ import click
 from shine.faces.cli.commands import (
     bench,
     compile,
-    config,
     distil,
     evolve,
     export,
     info,
-    jit,
-    mcp,
-    next,
     predict,
-    report,
-    resume,
     runs,
     summary,
     sweep,
@@ -55,19 +49,19 @@ def shine(context: click.Context) -> None:
 
 for command in (
     evolve.evolve,
-    resume.resume,
+    evolve.resume,
     distil.distil,
     sweep.sweep,
     runs.runs,
-    config.config,
+    info.config,
     predict.predict,
     export.export_command,
     summary.summary,
-    next.next_command,
-    report.report,
-    jit.jit,
+    predict.next_command,
+    summary.report,
+    compile.jit,
     compile.compile_command,
-    mcp.mcp_command,
+    info.mcp_command,
     bench.bench,
     info.info,
 ):

@@ -1,4 +1,4 @@
-"""``shine info``: the software and the processor that compute here, and the cache on disk."""
+"""``shine info``, ``shine config`` and ``shine mcp``: what is here, what can be configured, and a server for agents."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from shine.base.distribution import DISTRIBUTION
-from shine.faces.cli.options import json_option
-from shine.faces.cli.output import print_json
+from shine.base.errors import ConfigError, needing
+from shine.faces.cli.options import FILE, json_option, set_option
+from shine.faces.cli.output import USAGE, print_json
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+).*;.*\bextra\s*==\s*['\"]([^'\"]+)['\"]")
 
@@ -152,3 +153,88 @@ def _print(facts: dict[str, Any]) -> None:
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
         click.echo(click.wrap_text(text, 110, f"{name:<{width}}  ", " " * (width + 2)))
+
+
+@click.group("config")
+def config() -> None:
+    """Check configurations, or print their schema."""
+
+
+@config.command("schema")
+@click.option("--json", is_flag=True, expose_value=False, help="The schema is always JSON.")
+def schema() -> None:
+    """Print the JSON schema of configurations.
+
+    \b
+    Example:
+      shine config schema > shine.schema.json
+    """
+    import shine.faces.config
+
+    print_json(shine.faces.config.schema())
+
+
+@config.command("check")
+@click.argument("path", metavar="CONFIG", type=FILE)
+@set_option
+@json_option
+def check(path: Path, overrides: tuple[str, ...], as_json: bool) -> int:
+    """Check CONFIG and its data without searching; prints every problem.
+
+    \b
+    Example:
+      shine config check configs/pythagoras.yaml --set seed=7
+    """
+    from shine.faces.config import is_dynamics, read_dynamics, read_job
+
+    try:
+        if is_dynamics(path, overrides):
+            found = read_dynamics(path, overrides).trajectories
+            if as_json:
+                print_json({"valid": True, "states": found.states})
+            else:
+                click.echo(f"{path}: valid; {found.size}")
+            return 0
+        job = read_job(path, overrides)
+    except ConfigError as error:
+        if not as_json:
+            raise
+        print_json({"valid": False, "problems": error.problems})
+        return USAGE
+    features = job.dataset.features
+    rows = job.dataset.n_rows if job.dataset.all_rows is None else job.dataset.all_rows.n_rows
+    if as_json:
+        print_json({"valid": True, "rows": rows, "features": features, "notes": job.notes})
+    else:
+        listed = ", ".join(features[:10]) + (", ..." if len(features) > 10 else "")
+        click.echo(f"{path}: valid; {rows} rows of {listed}")
+        for note in job.notes:
+            click.echo(f"note: {note}")
+    return 0
+
+
+@click.command("mcp")
+@click.option("--folder", type=FILE, default=Path(), metavar="DIR", help="All that agents may read and write. [here]")
+@click.option("--seconds", type=click.FloatRange(1), default=600, metavar="N", help="Most seconds of a search. [600]")
+@click.option("--call-seconds", type=click.FloatRange(1), default=60, metavar="N", help="Most of other calls. [60]")
+@click.option("--memory", type=click.FloatRange(0.5), default=4, metavar="GIB", help="Most memory of a call. [4]")
+@click.option("--searches", type=click.IntRange(1), default=1, metavar="N", help="Most searches at once. [1]")
+def mcp_command(folder: Path, seconds: float, call_seconds: float, memory: float, searches: int) -> None:
+    """Serve an agent by the Model Context Protocol, over standard input and output.
+
+    The agent's program starts it. Files outside DIR, hidden files and links are neither read nor written.
+
+    \b
+    Example:
+      shine mcp --folder experiments
+    """
+    from shine.faces.mcp.places import CallError, check_private
+
+    with needing("the server", "the package mcp", "mcp"):
+        from shine.faces.mcp.calls import Desk
+        from shine.faces.mcp.server import serve
+    try:
+        check_private(folder)
+    except CallError as error:
+        raise click.UsageError(f"--folder {error}") from None
+    serve(Desk(folder.resolve(), seconds, call_seconds, memory, searches))
