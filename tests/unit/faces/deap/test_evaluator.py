@@ -97,7 +97,7 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options))
 def test_calls_within_calls_are_computed_once_with_the_same_bits(options, monkeypatch):
     (short, psets), (long, _), (endless, _) = nested(2), nested(3), nested(40)
     evaluator = compiled(psets, X[:, :1], Y, **options)

@@ -89,7 +89,7 @@ FUNCTIONS = [knapsack, of_a_namespace, with_helpers, with_defaults, loops, posit
 FUNCTIONS += [TOOLBOX.evaluate, TOOLBOX.scaled, functools.partial(with_defaults, scale=2.0)]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=str)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=range(len(FUNCTIONS)))
 def test_it_computes_what_python_computes(function):
     objective, rng = CompiledObjective(function), random.Random(1)
     population = [[rng.uniform(-3, 3) for _ in range(5)] for _ in range(20)]
