@@ -49,9 +49,16 @@ def test_the_errors_of_a_fit_are_those_of_its_predictions(name, seed):
     values = evaluator_of(rows, loss, False, "float64", "reference").predict(fit.population)
     seen = loss_rows(rows, loss.kind)
     with np.errstate(all="ignore"):
-        models = fit.intercepts[:, None] + fit.slopes[:, None] * values
-        errors = loss.kind.errors(models, seen.target, loss_columns_of(rows, loss.kind), COMPILED)
-        true = (seen.row_weights * errors.astype(np.longdouble)).sum(axis=1).astype(np.float64)
+        # NumPy's functions differ from Shine's in the last bit here and there, and errors are small differences.
+        exact, *near = (
+            seen.row_weights * loss.kind.errors(models, seen.target, loss_columns_of(rows, loss.kind), COMPILED)
+            for bit in (0, -1e-15, 1e-15)
+            for models in (fit.intercepts[:, None] + fit.slopes[:, None] * (values * (1 + bit)),)
+        )
+        true, most = (
+            np.asarray(each, np.longdouble).sum(axis=1).astype(np.float64) for each in (exact, np.max(near, 0))
+        )
     some = np.isfinite(fit.errors)
-    assert some.any()
-    assert fit.errors[some] == pytest.approx(true[some], rel=1e-6, abs=0)
+    assert some.any() and np.isfinite(true[some]).all()
+    slack = np.maximum(most[some] - true[some], 0)
+    assert (np.abs(fit.errors[some] - true[some]) <= 1e-6 * true[some] + slack).all()

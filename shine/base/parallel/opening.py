@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from signal import SIG_IGN, SIGINT, signal
+from signal import SIG_IGN, SIGINT, getsignal, signal
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
@@ -265,8 +265,11 @@ def jobs_of(name: Cluster, options: Mapping[str, Any]) -> Any:
 
     A `ValueError` if dask-jobqueue refuses an option, a `MissingExtraError` without it.
     """
+    interrupt = getsignal(SIGINT)
     with needing(f"cluster: {name}", "dask-jobqueue", "dask"):
         import dask_jobqueue
+    if threading.current_thread() is threading.main_thread():
+        signal(SIGINT, interrupt)  # its import makes Ctrl-C end the process; a search keeps what it has found
     # One process of one thread for each core, unless the user says otherwise: an epoch takes one thread.
     cores = options.get("cores", 1)
     given = {"cores": 1, "memory": f"{2 * cores} GB", "processes": cores, **options}

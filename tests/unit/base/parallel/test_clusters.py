@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+from importlib.util import find_spec
+
 import pytest
 
 from shine.base.parallel import ParallelSettings, opened
@@ -29,10 +34,27 @@ def test_clients_clusters_and_addresses_do_tasks():
                 assert list(pool.results(abs, [-1, 2])) == [1, 2]
 
 
+@pytest.fixture
+def dask_jobqueue():
+    """The library, whose import takes Ctrl-C away."""
+    interrupt = signal.getsignal(signal.SIGINT)
+    yield pytest.importorskip("dask_jobqueue")
+    signal.signal(signal.SIGINT, interrupt)
+
+
+@pytest.mark.skipif(find_spec("dask_jobqueue") is None, reason="needs dask-jobqueue")
+def test_ctrl_c_stays_what_it_was():
+    code = (
+        "import contextlib, signal; from shine.base.parallel.opening import jobs_of\n"
+        "with contextlib.suppress(ValueError): jobs_of('slurm', {'colour': 'red'})\n"
+        "import dask_jobqueue; assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["slurm", "pbs", "lsf", "sge", "moab"])
-def test_options_reach_the_batch_system(name):
-    pytest.importorskip("dask_jobqueue")
+def test_options_reach_the_batch_system(name, dask_jobqueue):
     options = {"queue": "long", "cores": 4, "memory": "8GB", "walltime": "02:00", "interface": "lo"}
     with jobs_of(name, options) as cluster:
         script = cluster.job_script()
@@ -40,14 +62,12 @@ def test_options_reach_the_batch_system(name):
     assert "--nthreads 1" in script and "--nworkers 4" in script
 
 
-def test_every_batch_system_is_known_to_dask_jobqueue():
-    dask_jobqueue = pytest.importorskip("dask_jobqueue")
+def test_every_batch_system_is_known_to_dask_jobqueue(dask_jobqueue):
     assert all(hasattr(dask_jobqueue, name) for name in CLASSES.values())
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_unknown_option_is_rejected():
-    pytest.importorskip("dask_jobqueue")
+def test_an_unknown_option_is_rejected(dask_jobqueue):
     with pytest.raises(ValueError, match=r"cluster: slurm refuses its options: .*colour"):
         jobs_of("slurm", {"colour": "red"})
 
