@@ -3,18 +3,21 @@ between the values of columns that have few is not an invention (see `shine.eval
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from shine.base.lazy import cached_property
 from shine.base.typing import Mask
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.domain.levels import Levels
+from shine.evaluate.domain.levels import Levels, visible_square
 from shine.evaluate.losses.form import ABSOLUTE, SQUARED, Loss
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.protocols import PopulationEvaluator
 from shine.evaluate.scores import Scores
+from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.lang.population import Population
 
 TOLERANCE = 1e-5
@@ -22,6 +25,14 @@ TOLERANCE = 1e-5
 
 AT_ONCE = 1 << 20
 """Predictions held at a time."""
+
+MOST_NUMBERS = 1 << 20
+"""Most numbers of points that are kept: those of a column of a wide table are a hundred thousand."""
+
+
+def on_machine(rows: Dataset) -> PopulationEvaluator:
+    """What predicts on rows."""
+    return evaluator_of(rows, "mse", False, "float64", "machine")
 
 
 @dataclass(frozen=True)
@@ -34,19 +45,20 @@ class Confirmation:
         The rows of the evaluator.
     loss : Loss
         What it reports, perhaps with penalties, which only raise it.
-    levels : Levels, optional
-        Where columns have few values.
-    between : PopulationEvaluator, optional
-        Predicts at the points of the levels.
+    levels : tuple of Levels
+        Of the columns that have few values.
+    predictor : callable
+        Gives what predicts on rows, up to a line.
     enough : float
         Loss of formulas that are exact, which prove themselves.
     """
 
     dataset: Dataset
     loss: Loss
-    levels: Levels | None = None
-    between: PopulationEvaluator | None = None
+    levels: tuple[Levels, ...] = ()
+    predictor: Callable[[Dataset], PopulationEvaluator] = on_machine
     enough: float = 0.0
+    _predictors: dict[int, PopulationEvaluator] = field(default_factory=dict)
 
     def confirmed(self, evaluator: PopulationEvaluator, population: Population, scores: Scores) -> Mask:
         """Whether predictions with their lines have at most the losses of the scores, and do nothing absurd between
@@ -55,11 +67,32 @@ class Confirmation:
         for start in range(0, len(population), step):
             part = np.arange(start, min(start + step, len(population)))
             agree[part] = self._agree(evaluator, population.take(part), scores.take(part))
-        doubtful = np.flatnonzero(agree & (scores.losses > self.enough))
-        if self.levels is not None and self.between is not None and len(doubtful):
-            values = self.between.predict(population.take(doubtful))
-            agree[doubtful] = self.levels.test(scores.slopes[doubtful, None] * values)
+        for levels in self.levels:
+            which = np.flatnonzero(agree & (scores.losses > self.enough) & self._reads(population, levels.at))
+            if len(which):
+                values = self._between(levels).predict(population.take(which))
+                agree[which] = levels.test(scores.slopes[which, None] * values, self._visible)
         return agree
+
+    def _reads(self, population: Population, column: int) -> Mask:
+        """Which individuals read a column; all, if they have other features than the rows."""
+        if population.primitives.features != self.dataset.features:
+            return np.ones(len(population), np.bool_)
+        used = np.arange(population.width) < population.sizes[:, None]
+        return np.asarray(((population.codes == column + 1) & used).any(axis=1))
+
+    def _between(self, levels: Levels) -> PopulationEvaluator:
+        """What predicts at the points of a column."""
+        if levels.at not in self._predictors:
+            points = levels.points(self.dataset)
+            if len(self._predictors) * points.columns.size > MOST_NUMBERS:
+                self._predictors.clear()
+            self._predictors[levels.at] = self.predictor(points)
+        return self._predictors[levels.at]
+
+    @cached_property
+    def _visible(self) -> float:
+        return visible_square(self.dataset)
 
     def _agree(self, evaluator: PopulationEvaluator, population: Population, scores: Scores) -> Mask:
         loss, kind = self.loss, self.loss.kind

@@ -7,7 +7,6 @@ further than that of a curve through the nearest values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +15,8 @@ from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.domain.neighbourhood import FEWEST_LEVELS, SPARSE, Column
 
-ROWS = 16
-"""Rows whose other columns the points have."""
+FEWEST_ROWS, MOST_ROWS, MOST_NUMBERS = 2, 16, 1 << 16
+"""Rows whose other columns the points have: as many as leave that many numbers in the points of a wide table."""
 
 NEAREST = 4
 """Values that the curve between two of them goes through: two on either side, where there are."""
@@ -40,76 +39,76 @@ VISIBLE = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Points at and between the values of the columns that have few.
+    """The values of one column that has few, and the places between them.
 
     Parameters
     ----------
-    points : Dataset
-        Column by column: some rows with all its values, then the same rows with what is between.
-    curves : tuple of ndarray of shape (n_between, n_values)
-        For each column, weights of the values in the curve between them.
-    least : float
-        Mean square of half the detours that do not matter.
+    at : int
+        Number of the column.
+    values : ndarray of shape (n_values,)
+    places : ndarray of shape (n_places,)
+    curve : ndarray of shape (n_places, n_values)
+        Weights of the values in the curve through them at the places.
     """
 
-    points: Dataset
-    curves: tuple[Floats, ...]
-    least: float
+    at: int
+    values: Floats
+    places: Floats
+    curve: Floats
 
     @classmethod
-    def of(cls, rows: Dataset, groups: str | None = None) -> Levels | None:
-        """The points for some rows; None if no column has few values, but for a column of groups."""
-        some = rows.columns[:, :: -(-rows.n_rows // ROWS)]
-        parts, curves = [], []
+    def of(cls, rows: Dataset, groups: str | None = None) -> tuple[Levels, ...]:
+        """Those of each column that has few, but for a column of groups."""
+        found = []
         for at, values in enumerate(rows.columns):
             column = Column.of(values)
-            if rows.features[at] == groups or not column.few or not FEWEST_LEVELS <= column.distinct <= SPARSE:
-                continue
-            levels = np.unique(values)
-            between = (levels[:-1, None] + np.multiply.outer(np.diff(levels), SHARES)).reshape(-1)
-            for places in (levels, between):
-                part = np.repeat(some[:, :, None], len(places), axis=2)
-                part[at] = places
-                parts.append(part.reshape(len(some), -1))
-            curves.append(_curve(levels, between))
-        if not curves:
-            return None
-        points, weights = np.concatenate(parts, axis=1), rows.row_weights / stable_sum(rows.row_weights)
-        variance = stable_sum(weights * (rows.target - stable_sum(weights * rows.target)) ** 2)
-        everywhere = Dataset(points, np.zeros(points.shape[1]), None, rows.features)
-        return cls(everywhere, tuple(curves), VISIBLE * float(variance))
+            if rows.features[at] != groups and column.few and FEWEST_LEVELS <= column.distinct <= SPARSE:
+                own = np.unique(values)
+                places = (own[:-1, None] + np.multiply.outer(np.diff(own), SHARES)).reshape(-1)
+                found.append(cls(at, own, places, _curve(own, places)))
+        return tuple(found)
 
-    def test(self, values: Floats) -> Mask:
+    def points(self, rows: Dataset) -> Dataset:
+        """Some rows with all values of the column, then the same rows with the places between."""
+        count = MOST_NUMBERS // (len(rows.columns) * sum(self.curve.shape))
+        some = rows.columns[:, :: -(-rows.n_rows // min(max(count, FEWEST_ROWS), MOST_ROWS))]
+        parts = []
+        for own in (self.values, self.places):
+            part = np.repeat(some[:, :, None], len(own), axis=2)
+            part[self.at] = own
+            parts.append(part.reshape(len(some), -1))
+        points = np.concatenate(parts, axis=1)
+        return Dataset(points, np.zeros(points.shape[1]), None, rows.features)
+
+    def test(self, values: Floats, least: float = 0.0) -> Mask:
         """Whether formulas do between the values what rows test.
 
         Parameters
         ----------
         values : ndarray of shape (n_formulas, n_points)
             Their values at the points.
+        least : float
+            Mean square of half the detours that do not matter.
 
         Returns
         -------
         ndarray of shape (n_formulas,), bool
         """
-        tested = np.ones(len(values), np.bool_)
+        cut = values.shape[1] * len(self.values) // sum(self.curve.shape)
+        own = values[:, :cut].reshape(len(values), -1, len(self.values))
+        between = values[:, cut:].reshape(*own.shape[:2], -1)
         with np.errstate(all="ignore"):
-            for own, between, curve in self._columns(values):
-                through = (own[:, :, None, :] * curve).sum(axis=3)
-                detours = np.maximum(_ways(own, between) - _ways(own, through), 0) / 2
-                variance = ((own - own.mean(axis=2, keepdims=True)) ** 2).mean(axis=(1, 2))
-                far = ~((detours**2).mean(axis=(1, 2)) <= np.maximum(DETOUR * variance, self.least))
-                tested &= ~(far & _is_alike(between - through))
-        return tested
+            through = (own[:, :, None, :] * self.curve).sum(axis=3)
+            detours = np.maximum(_ways(own, between) - _ways(own, through), 0) / 2
+            variance = ((own - own.mean(axis=2, keepdims=True)) ** 2).mean(axis=(1, 2))
+            far = ~((detours**2).mean(axis=(1, 2)) <= np.maximum(DETOUR * variance, least))
+            return ~(far & _is_alike(between - through))
 
-    def _columns(self, values: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:
-        """For each column: values at its values and between, shape (n_formulas, n_rows, ...), and the curve."""
-        rows, at = values.shape[1] // sum(sum(curve.shape) for curve in self.curves), 0
-        for curve in self.curves:
-            found = []
-            for count in reversed(curve.shape):
-                found.append(values[:, at : at + rows * count].reshape(-1, rows, count))
-                at += rows * count
-            yield found[0], found[1], curve
+
+def visible_square(rows: Dataset) -> float:
+    """Mean square of half the detours that does not matter (see `VISIBLE`)."""
+    weights = rows.row_weights / stable_sum(rows.row_weights)
+    return VISIBLE * float(stable_sum(weights * (rows.target - stable_sum(weights * rows.target)) ** 2))
 
 
 def _ways(own: Floats, between: Floats) -> Floats:

@@ -208,7 +208,7 @@ class ClassesProblem(OneFormula):
 
     def confirmation(self, rows: Dataset) -> Confirmation:
         """By the smoothed classes."""
-        return self.confirmation_of(self._smoothed, LOG_LOSS, Levels.of(self._smoothed))
+        return Confirmation(self._smoothed, LOG_LOSS, Levels.of(self._smoothed), enough=self.enough)
 
     def description(self, rows: Dataset) -> DescriptionLength:
         """Log-loss is nats per row."""

@@ -14,7 +14,6 @@ from shine.evaluate.confirmation import Confirmation
 from shine.evaluate.domain.levels import Levels
 from shine.evaluate.losses.form import Loss
 from shine.evaluate.protocols import ConstantFitter, PopulationEvaluator
-from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
@@ -121,16 +120,7 @@ class Problem(ABC):
 
     def confirmation(self, rows: Dataset) -> Confirmation | None:
         """Confirms the losses of formulas that are kept, and looks between the values of columns that have few."""
-        return self.confirmation_of(rows, self.loss, Levels.of(rows))
-
-    def confirmation_of(self, rows: Dataset, loss: Loss, levels: Levels | None) -> Confirmation:
-        """The confirmation of a loss, with what predicts at the points of levels."""
-        between = None if levels is None else self.predictor(levels.points)
-        return Confirmation(rows, loss, levels, between, self.enough)
-
-    def predictor(self, rows: Dataset) -> PopulationEvaluator:
-        """Predicts the target of a line, or its odds."""
-        return evaluator_of(rows, "mse", False, "float64", "machine")
+        return Confirmation(rows, self.loss, Levels.of(rows), enough=self.enough)
 
     @abstractmethod
     def description(self, rows: Dataset) -> DescriptionLength:

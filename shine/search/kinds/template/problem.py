@@ -195,12 +195,9 @@ class TemplateProblem(Problem):
     def confirmation(self, rows: Dataset) -> Confirmation:
         """It does not look between groups and outputs."""
         one_output = len(self.composition.template.outputs) == 1
-        levels = Levels.of(rows, self.composition.template.groups) if one_output else None
-        return self.confirmation_of(rows, self.loss, levels)
-
-    def predictor(self, rows: Dataset) -> PopulationEvaluator:
-        """The composed formulas."""
-        return TemplateEvaluator(self.composition, rows, "mse", self.island_threads)
+        levels = Levels.of(rows, self.composition.template.groups) if one_output else ()
+        predictor = partial(TemplateEvaluator, self.composition, loss="mse")
+        return Confirmation(rows, self.loss, levels, predictor, self.enough)
 
     def linearizer(self, rows: Dataset) -> ConstantFitter:
         """Functions and parameters together."""

@@ -26,9 +26,7 @@ ABSURD = [
 def judged(sources: list[str], rows: Dataset = ROWS, enough: float = 0.0) -> list[bool]:
     population = shine.Population.from_sources(sources, rows.features)
     evaluator = evaluator_of(rows, "mse", True, "float64", "machine")
-    levels = Levels.of(rows)
-    between = evaluator_of(levels.points, "mse", False, "float64", "machine")
-    confirmation = Confirmation(rows, loss_of("mse"), levels, between, enough)
+    confirmation = Confirmation(rows, loss_of("mse"), Levels.of(rows), enough=enough)
     return confirmation.confirmed(evaluator, population, evaluator.score(population)).tolist()
 
 
@@ -61,7 +59,7 @@ def test_an_exact_formula_proves_itself():
     "column", [np.arange(200.0), RNG.choice([0.0, 1.0], 200), np.ones(200), RNG.integers(0, 30, 200)], ids=str
 )
 def test_columns_of_many_values_of_two_and_of_one_have_nothing_between(column):
-    assert Levels.of(Dataset.from_arrays(column[:, None], ROWS.target)) is None
+    assert Levels.of(Dataset.from_arrays(column[:, None], ROWS.target)) == ()
 
 
 def test_a_search_answers_with_a_formula_that_holds_between_the_values():
