@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from shine.base.errors import ConfigError
@@ -315,6 +315,8 @@ def test_long_junk_raises_nothing_but_config_errors(seed: bytes, tail: bytes, tm
 @pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.one_of(st.text(max_size=60), st.lists(ALPHABET, max_size=60).map("".join)))
+@example(text="--")
+@example(text="-- a=1")
 def test_junk_after_set_raises_nothing_but_config_errors(text: str, tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(DATA)

@@ -54,7 +54,8 @@ class Document:
 
     def override(self, text: str, position: int) -> None:
         """Apply ``key.key=value``, which may stand after the option that it comes from; the value is YAML."""
-        option, text = text.split(" ", 1) if text.startswith("--") else ("--set", text)
+        named = re.fullmatch(r"(--[\w-]+) (.*)", text, re.DOTALL)
+        option, text = named.groups() if named else ("--set", text)
         key, equals, value = text.partition("=")
         place = SourcePosition(position, 0, 0, f"{option} {key}" if option in KEYED else option)
         if not equals or not all(re.fullmatch(r"[\w-]+", part) for part in key.split(".")):
