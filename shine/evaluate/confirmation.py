@@ -3,7 +3,7 @@ between the values of columns that have few is not an invention (see `shine.eval
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,19 +67,23 @@ class Confirmation:
         for start in range(0, len(population), step):
             part = np.arange(start, min(start + step, len(population)))
             agree[part] = self._agree(evaluator, population.take(part), scores.take(part))
-        for levels in self.levels:
-            which = np.flatnonzero(agree & (scores.losses > self.enough) & self._reads(population, levels.at))
+        for levels, readers in self._readers(population):
+            which = np.flatnonzero(agree & (scores.losses > self.enough) & readers)
             if len(which):
                 values = self._between(levels).predict(population.take(which))
                 agree[which] = levels.test(scores.slopes[which, None] * values, self._visible)
         return agree
 
-    def _reads(self, population: Population, column: int) -> Mask:
-        """Which individuals read a column; all, if they have other features than the rows."""
-        if population.primitives.features != self.dataset.features:
-            return np.ones(len(population), np.bool_)
-        used = np.arange(population.width) < population.sizes[:, None]
-        return np.asarray(((population.codes == column + 1) & used).any(axis=1))
+    def _readers(self, population: Population) -> Iterator[tuple[Levels, Mask]]:
+        """The columns that individuals read, and which do; all, if they have other features than the rows."""
+        if not self.levels or population.primitives.features != self.dataset.features:
+            yield from ((levels, np.ones(len(population), np.bool_)) for levels in self.levels)
+            return
+        codes = np.where(np.arange(population.width) < population.sizes[:, None], population.codes, 0)
+        read = set(np.unique(codes).tolist())
+        for levels in self.levels:
+            if levels.at + 1 in read:
+                yield levels, np.asarray((codes == levels.at + 1).any(axis=1))
 
     def _between(self, levels: Levels) -> PopulationEvaluator:
         """What predicts at the points of a column."""

@@ -26,7 +26,7 @@ SHARES = np.array([0.07, 0.23, 0.31, 0.5, 0.62, 0.71, 0.88])
 
 DETOUR = 0.5
 """Largest mean square of half the detours that a formula makes between the values, as a share of the variance at them.
-It is at most 0.2 for powers, exponentials, kinks and sines of three values a period, and at least 2 for needles; of
+It is at most 0.2 for powers, exponentials, kinks and sines of three values a period, and at least 1.9 for needles; of
 sines of fewer than two values a period, 95 % have more than 5."""
 
 ALIKE = 0.9

@@ -24,7 +24,7 @@ LONGEST_CALL = 1 << 20
 LONGEST_LINE = 1 << 26
 """Most bytes of a line of a worker: pictures are the longest."""
 
-LASTED = None, -getattr(signal, "SIGALRM", 0)
+LASTED = None, -getattr(signal, "SIGALRM", 14)
 """Exit codes of a worker that its timer ended, `LATE` after its limit of time, or that has not ended yet."""
 
 AT_ONCE = 4

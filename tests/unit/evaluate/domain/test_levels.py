@@ -62,6 +62,11 @@ def test_columns_of_many_values_of_two_and_of_one_have_nothing_between(column):
     assert Levels.of(Dataset.from_arrays(column[:, None], ROWS.target)) == ()
 
 
+def test_the_points_of_a_wide_table_are_few():
+    rows = Dataset.from_arrays(np.random.default_rng(1).integers(0, 3, (400, 1000)).astype(float), np.arange(400.0))
+    assert max(each.points(rows).columns.size for each in Levels.of(rows)[:3]) <= 1 << 16
+
+
 def test_a_search_answers_with_a_formula_that_holds_between_the_values():
     levels, rng = np.array([5.0, 1, 6, 2, 8]), np.random.default_rng(5)
     y = levels[X[:, 0].astype(int) - 1] + 2 * X[:, 2] + rng.normal(0, 0.3, 200)
