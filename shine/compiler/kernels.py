@@ -1,16 +1,20 @@
 """Loops over arrays as native code, written as plain Python functions of numbers and flat arrays.
 
 A kernel has assignments, `for ... in range(...)`, `while`, `if`, elements of arrays, arithmetic, comparisons, `min`,
-`max` and `int`. It means what it means in Python, except that whole numbers have 64 bits and wrap, that `>>` shifts in
-zeros, that no index is checked, and that an array it writes to overlaps none of the others.
+`max` and `int`, numbers of its module, and calls of functions of the same kind, which end with `return`. It means what
+it means in Python, except that whole numbers have 64 bits and wrap, that `>>` shifts in zeros, that no index is
+checked, and that an array it writes to overlaps none of the others.
 """
 
 from __future__ import annotations
 
 import ast
 import ctypes
+import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,7 +42,7 @@ def native_functions(name: str, kernels: Mapping[Callable[..., None], Elements])
     Parameters
     ----------
     name : str
-        Part of the name in the cache. The source of the rooms `compiler` and `lang`, where kernels are, is the other.
+        Part of the name in the cache. Others are the source of the kernels, and of the rooms `compiler` and `lang`.
     kernels : mapping of functions to the elements of their parameters
     """
 
@@ -49,7 +53,9 @@ def native_functions(name: str, kernels: Mapping[Callable[..., None], Elements])
         return module
 
     names = [kernel.__name__ for kernel in kernels]
-    engine = Engine.kept(names, ("kernels", source_digest("lang"), name, str(HEAD)), emitted, vectorize=True)
+    files = sorted({kernel.__code__.co_filename for kernel in kernels})
+    digest = hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
+    engine = Engine.kept(names, ("kernels", source_digest("lang"), digest, name, str(HEAD)), emitted, vectorize=True)
     return {
         own: engine.function(
             own, None, *(ctypes.c_int64 if each is None else ctypes.c_void_p for each in kinds.values())
@@ -87,10 +93,9 @@ class _Emission:
         self.arguments = dict(zip(elements, inner.args, strict=True))
         self.slots: dict[str, ir.Value] = {}
         self.types: dict[str, ir.Type] = {}
+        self.scope = kernel.__globals__
         first = self.build.block
-        (definition,) = ast.parse(inspect.getsource(kernel)).body
-        assert isinstance(definition, ast.FunctionDef)
-        self.statements(definition.body[1:])  # the first is the docstring
+        self.statements(_definition(kernel).body[1:])  # the first is the docstring
         self.build.ret_void()
         self.at_entry.branch(first)
 
@@ -126,6 +131,8 @@ class _Emission:
                             self.statements(inner)
                         with otherwise:
                             self.statements(orelse)
+                case ast.Expr(value=ast.Call() as call):
+                    self.value(call)
                 case _:
                     raise NotImplementedError(f"a kernel has no {ast.unparse(statement)}")
 
@@ -174,7 +181,9 @@ class _Emission:
                 return number(value) if isinstance(value, int) else ir.Constant(DOUBLE, value)
             case ast.Name(id=name):
                 known = self.slots.get(name)
-                return self.arguments[name] if known is None else build.load(known, typ=self.types[name])
+                if known is not None:
+                    return build.load(known, typ=self.types[name])
+                return self.arguments[name] if name in self.arguments else self.value(ast.Constant(self.scope[name]))
             case ast.Subscript(value=ast.Name(id=name), slice=index):
                 element = self.elements[name]
                 found = load(build, self.arguments[name], self.value(index), element, element)
@@ -183,6 +192,9 @@ class _Emission:
                 return build.zext(found, I64) if element.width == 8 else build.sext(found, I64)
             case ast.BinOp(left=left, op=operator, right=right):
                 return self.binary(operator, self.value(left), self.value(right))
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                negated = self.value(inner)
+                return build.fneg(negated) if negated.type == DOUBLE else build.neg(negated)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return build.select(self.truth(test), self.value(body), self.value(orelse))
             case ast.Call(func=ast.Name(id="min" | "max" as name), args=[left, right]):
@@ -190,6 +202,8 @@ class _Emission:
                 return build.select(build.icmp_signed("<" if name == "min" else ">", a, b), a, b)
             case ast.Call(func=ast.Name(id="int"), args=[inner]):
                 return build.fptosi(self.value(inner), I64)
+            case ast.Call(func=ast.Name(id=name), args=given):
+                return self.inlined(self.scope[name], given)
             case ast.Compare():
                 return build.zext(self.truth(node), I64)
         raise NotImplementedError(f"a kernel has no {ast.unparse(node)}")
@@ -200,3 +214,28 @@ class _Emission:
             return getattr(self.build, _WHOLE[type(operator)])(a, b)
         a, b = (each if each.type == DOUBLE else self.build.sitofp(each, DOUBLE) for each in (a, b))
         return getattr(self.build, _REAL[type(operator)])(a, b)
+
+    def inlined(self, function: Callable[..., object], given: Sequence[ast.expr]) -> ir.Value:
+        """What a function returns; its variables are its own, its arrays those that are given."""
+        caller = dict(vars(self))
+        definition, arguments, elements = _definition(function), {}, {}
+        for parameter, own in zip(definition.args.args, given, strict=True):
+            if isinstance(own, ast.Name) and own.id in self.elements:
+                arguments[parameter.arg], elements[parameter.arg] = self.arguments[own.id], self.elements[own.id]
+            else:
+                arguments[parameter.arg] = self.value(own)
+        self.arguments, self.elements, self.scope = arguments, elements, function.__globals__
+        self.slots, self.types = {}, {}
+        *body, end = definition.body[1:]
+        self.statements(body)
+        assert isinstance(end, ast.Return) and end.value is not None
+        found = self.value(end.value)
+        vars(self).update(caller)
+        return found
+
+
+@cache
+def _definition(function: Callable[..., object]) -> ast.FunctionDef:
+    (definition,) = ast.parse(inspect.getsource(function)).body
+    assert isinstance(definition, ast.FunctionDef)
+    return definition

@@ -5,71 +5,20 @@ A tape is a row of flat arrays; `n` and `width` are their shape. Each kernel say
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, wraps
-from typing import Any, Self, TypeVar, cast
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shine.base.typing import Codes, Floats, Hashes, Indices, Mask
-from shine.lang.growth import LOOPS
+from shine.compiler.native import native
 from shine.lang.population import Population
 
 Integers = NDArray[np.int32]
 
-F = TypeVar("F", bound=Callable[..., None])
 
-ELEMENTS: dict[str, type[np.generic]] = {
-    "Codes": np.int16,
-    "Integers": np.int32,
-    "Indices": np.int64,
-    "Hashes": np.uint64,
-    "Floats": np.float64,
-    "Mask": np.bool_,
-}
-"""Elements of the arrays that a kernel takes, by the names of the types in its signature."""
-
-_kernels: dict[Callable[..., None], dict[str, type[np.generic] | None]] = {}
-
-
-@cache
-def _compiled() -> dict[str, Any]:
-    """All kernels, compiled together at the first call of one: a module with kernels is imported without LLVM."""
-    from shine.compiler.kernels import native_functions
-
-    return native_functions("tapes", _kernels)
-
-
-def _native(writes: int) -> Callable[[F], F]:
-    """A decorator of kernels of numbers, then arrays; they write to the last ones, the others may be in pieces.
-
-    An array that a kernel writes to overlaps none of the others.
-    """
-
-    def decorated(kernel: F) -> F:
-        name = kernel.__name__
-        kinds = {label: ELEMENTS.get(kind) for label, kind in kernel.__annotations__.items() if label != "return"}
-        _kernels[kernel] = kinds
-        types = [np.dtype(kind) for kind in kinds.values() if kind is not None]
-        numbers = len(kinds) - len(types)
-
-        @wraps(kernel)
-        def native(*arguments: Any) -> None:
-            # The copies of arrays in pieces live until the call is over.
-            arrays = list(map(np.ascontiguousarray, arguments[numbers:], types))
-            for own, each in zip(arrays[-writes:], arguments[-writes:], strict=True):
-                if own is not each:
-                    raise TypeError(f"{name} writes to an array of {own.dtype} in one piece, not of {each.dtype}")
-            _compiled()[name](*arguments[:numbers], *map(id, arrays))
-
-        return cast(F, native)
-
-    return decorated
-
-
-@_native(writes=3)
+@native("tapes", writes=3)
 def _sweep(n: int, width: int, codes: Codes, lengths: Indices, arities: Indices, sizes: Integers, depths: Integers,
            levels: Integers) -> None:  # fmt: skip
     """Write size, depth and level of the subtree that ends at each position; 0 beyond the end of a tape."""
@@ -98,7 +47,7 @@ def _sweep(n: int, width: int, codes: Codes, lengths: Indices, arities: Indices,
             levels[at] = 0
 
 
-@_native(writes=1)
+@native("tapes", writes=1)
 def hash_tapes(n: int, width: int, whole: int, codes: Codes, bits: Hashes, lengths: Indices, found: Hashes) -> None:
     """Write the sum of a pseudorandom number for each node, never 0.
 
@@ -129,122 +78,7 @@ def hash_tapes(n: int, width: int, whole: int, codes: Codes, bits: Hashes, lengt
         found[i] = total
 
 
-@_native(writes=3)
-def splice_tapes(
-    n: int, width: int, codes: Codes, values: Floats, lengths: Indices, ends: Indices, removed: Indices,
-    other_codes: Codes, other_values: Floats, other_ends: Indices, inserted: Indices, new_codes: Codes,
-    new_values: Floats, new_lengths: Indices,
-) -> None:  # fmt: skip
-    """Write the tapes with the `removed` nodes before each end replaced by the `inserted` ones of other tapes."""
-    for i in range(n):
-        row = i * width
-        begin = row + ends[i] + 1 - removed[i]
-        for at in range(row, begin):
-            new_codes[at] = codes[at]
-            new_values[at] = values[at]
-        shift = row + other_ends[i] + 1 - inserted[i] - begin
-        for at in range(begin, begin + inserted[i]):
-            new_codes[at] = other_codes[at + shift]
-            new_values[at] = other_values[at + shift]
-        growth = inserted[i] - removed[i]
-        end = row + lengths[i] + growth
-        for at in range(begin + inserted[i], end):
-            new_codes[at] = codes[at - growth]
-            new_values[at] = values[at - growth]
-        for at in range(end, row + width):
-            new_codes[at] = 0
-            new_values[at] = 0.0
-        new_lengths[i] = lengths[i] + growth
-
-
-@_native(writes=5)
-def pick_hoists(n: int, width: int, codes: Codes, lengths: Indices, arities: Indices, draws: Floats, others: Floats,
-                sizes: Indices, ends: Indices, removed: Indices, kept: Indices, inserted: Indices) -> None:  # fmt: skip
-    """Write a subtree that is no leaf, and a smaller one inside it: where they end, and their nodes.
-
-    Of single nodes, both are the node. `sizes` has room for one tape.
-    """
-    for i in range(n):
-        every, single = 0, lengths[i] == 1
-        for at in range(lengths[i]):
-            size = 1
-            for _ in range(arities[codes[i * width + at]]):
-                size += sizes[at - size]
-            sizes[at] = size
-            every += max(size > 1, single)
-        left, at = int(draws[i] * every), 0 - 1
-        while left >= 0 and at < lengths[i] - 1:
-            at += 1
-            left -= max(sizes[at] > 1, single)
-        begin = at + 1 - sizes[at]
-        inside = begin + int(others[i] * (at + single - begin))
-        ends[i], removed[i], kept[i], inserted[i] = at, sizes[at], inside, sizes[inside]
-
-
-@_native(writes=2)
-def pick_points(n: int, width: int, lengths: Indices, draws: Floats, others: Floats, cells: Indices,
-                count: Indices) -> None:  # fmt: skip
-    """Write one cell of each tape, and each other one with a probability of 1 / length; and how many they are."""
-    found = 0
-    for i in range(n):
-        always, share = int(others[i] * lengths[i]), 1.0 / lengths[i]
-        for place in range(lengths[i]):
-            if place == always or draws[i * width + place] < share:
-                cells[found] = i * width + place
-                found += 1
-    count[0] = found
-
-
-@_native(writes=1)
-def pick_cells(n: int, width: int, mask: Mask, draws: Floats, found: Indices) -> None:
-    """Write a position of each row where the mask holds, by a draw from 0 to 1."""
-    for i in range(n):
-        row = i * width
-        every = 0
-        for at in range(row, row + width):
-            every += mask[at]
-        left = int(draws[i] * every)
-        at = row - 1
-        while left >= 0 and at < row + width - 1:
-            at += 1
-            left -= mask[at]
-        found[i] = at - row
-
-
-@_native(writes=5)
-def pick_subtrees(
-    n: int, width: int, first: int, codes: Codes, lengths: Indices, arities: Indices, room: Indices, headroom: Indices,
-    wanted: Mask, draws: Floats, sizes: Indices, depths: Indices, found: Indices, nodes: Indices, levels: Indices,
-) -> None:  # fmt: skip
-    """Write position, size and level of a subtree that fits, a function (from code `first` on) or else, as wanted.
-
-    `sizes` and `depths` have room for one tape.
-    """
-    for i in range(n):
-        row, end = i * width, lengths[i]
-        every, own = 0, 0
-        for at in range(end):
-            size, depth = 1, 1
-            for _ in range(arities[codes[row + at]]):
-                depth = max(depth, 1 + depths[at - size])
-                size += sizes[at - size]
-            sizes[at], depths[at] = size, depth
-            if size <= room[i] and depth <= headroom[i]:
-                every += 1
-                own += (codes[row + at] >= first) == wanted[i]
-        left = int(draws[i] * (own if own > 0 else every))
-        at = 0 - 1
-        while left >= 0 and at < end - 1:
-            at += 1
-            if sizes[at] <= room[i] and depths[at] <= headroom[i]:
-                left -= 1 if own == 0 else (codes[row + at] >= first) == wanted[i]
-        level = 0
-        for above in range(at + 1, end):
-            level += above - sizes[above] < at
-        found[i], nodes[i], levels[i] = at, sizes[at], level
-
-
-@_native(writes=1)
+@native("tapes", writes=1)
 def count_constants(n: int, width: int, codes: Codes, lengths: Indices, found: Indices) -> None:
     """Write the number of constants."""
     for i in range(n):
@@ -254,7 +88,7 @@ def count_constants(n: int, width: int, codes: Codes, lengths: Indices, found: I
         found[i] = count
 
 
-@_native(writes=1)
+@native("tapes", writes=1)
 def compare_rows(n: int, width: int, left: Floats, right: Floats, found: Mask) -> None:
     """Write whether rows differ anywhere; NumPy's `any` along short rows takes four times as long."""
     for i in range(n):
@@ -264,7 +98,7 @@ def compare_rows(n: int, width: int, left: Floats, right: Floats, found: Mask) -
                 found[i] = 1
 
 
-@_native(writes=1)
+@native("tapes", writes=1)
 def count_powers(n: int, width: int, exp: int, mul: int, log: int, codes: Codes, lengths: Indices, arities: Indices,
                  found: Indices) -> None:  # fmt: skip
     """Write the number of nodes exp(c*log(...)) and exp(log(...)*c) with a constant c."""
@@ -287,7 +121,7 @@ def count_powers(n: int, width: int, exp: int, mul: int, log: int, codes: Codes,
         found[i] = count
 
 
-@_native(writes=1)
+@native("tapes", writes=1)
 def find_coefficients(n: int, width: int, mul: int, div: int, codes: Codes, lengths: Indices, arities: Indices,
                       found: Mask) -> None:  # fmt: skip
     """Write whether the last function is a product or a quotient, and one of its arguments a constant."""
@@ -305,7 +139,7 @@ def find_coefficients(n: int, width: int, mul: int, div: int, codes: Codes, leng
                 found[i] = 1
 
 
-@_native(writes=1)
+@native("tapes", writes=1)
 def find_extremes(n: int, width: int, codes: Codes, lengths: Indices, values: Floats, limits: Floats,
                   found: Mask) -> None:  # fmt: skip
     """Write whether a finite constant is smaller than the first limit, and not 0, or larger than the second."""
@@ -319,7 +153,7 @@ def find_extremes(n: int, width: int, codes: Codes, lengths: Indices, values: Fl
         found[i] = count > 0
 
 
-@_native(writes=1)
+@native("tapes", writes=1)
 def weigh_forms(n: int, forms: int, slopes: Floats, intercepts: Floats, sums: Floats, coefficients: Mask, costs: Floats,
                 found: Indices) -> None:  # fmt: skip
     """Write the rounded complexities of individuals with several lines each.
@@ -335,7 +169,7 @@ def weigh_forms(n: int, forms: int, slopes: Floats, intercepts: Floats, sums: Fl
             found[at * n + i] = max(int(sums[i] + (factor + summand) + costs[3]), 1)
 
 
-@_native(writes=2)
+@native("tapes", writes=2)
 def find_largest(n: int, m: int, most: int, losses: Floats, complexities: Indices, wanted: Indices, largest: Floats,
                  found: Floats) -> None:  # fmt: skip
     """Write the largest loss, which is not negative, of each complexity up to `most`; and of m wanted ones, or inf."""
@@ -350,7 +184,7 @@ def find_largest(n: int, m: int, most: int, losses: Floats, complexities: Indice
             found[i] = largest[wanted[i]]
 
 
-@_native(writes=4)
+@native("tapes", writes=4)
 def order_survivors(n: int, most: int, keys: Indices, complexities: Indices, ranked: Indices, counts: Indices,
                     places: Indices, begins: Indices, found: Indices) -> None:  # fmt: skip
     """Write ranked individuals by their rank within their complexity, then those with repeated or infinite keys.
@@ -377,7 +211,7 @@ def order_survivors(n: int, most: int, keys: Indices, complexities: Indices, ran
         begins[places[i]] += 1
 
 
-@_native(writes=2)
+@native("tapes", writes=2)
 def choose_scales(n: int, width: int, states: Floats, limits: Floats, moments: Floats, scales: Floats) -> None:
     """Write three rows of moments, and the factors that `shine.evaluate.scores.Products.of` describes."""
     for i in range(n):
@@ -390,7 +224,7 @@ def choose_scales(n: int, width: int, states: Floats, limits: Floats, moments: F
         scales[i] = scale if min(size < 1e999, size > 0.0) else 1.0
 
 
-@_native(writes=4)
+@native("tapes", writes=4)
 def fit_lines(n: int, moments: Floats, scales: Floats, target: Floats, slopes: Floats, intercepts: Floats,
               errors: Floats, again: Mask) -> None:  # fmt: skip
     """Write the lines that `shine.evaluate.scores.best_lines` describes, their errors, and which to measure again."""
@@ -435,7 +269,7 @@ def fit_lines(n: int, moments: Floats, scales: Floats, target: Floats, slopes: F
         again[at] = max(fitted < least, three > 4e-9 * fitted) if fitted - fitted == 0.0 else 0
 
 
-@_native(writes=3)
+@native("tapes", writes=3)
 def keep_finite(n: int, losses: Floats, slopes: Floats, intercepts: Floats) -> None:
     """Write a loss of inf and no line where a number is not finite."""
     for i in range(n):
@@ -444,7 +278,7 @@ def keep_finite(n: int, losses: Floats, slopes: Floats, intercepts: Floats) -> N
             losses[i], slopes[i], intercepts[i] = 1e999, 1.0, 0.0
 
 
-@_native(writes=1)
+@native("tapes", writes=1)
 def find_keys(n: int, slots: int, keys: Hashes, table: Integers, known: Hashes, found: Integers) -> None:
     """Write the entry of each key in a table with linear probing (Knuth, TAOCP 3, 6.4), or 0."""
     for i in range(n):
@@ -454,7 +288,7 @@ def find_keys(n: int, slots: int, keys: Hashes, table: Integers, known: Hashes, 
         found[i] = table[slot]
 
 
-@_native(writes=1)
+@native("tapes", writes=1)
 def insert_keys(n: int, slots: int, first: int, keys: Hashes, table: Integers) -> None:
     """Write the entries first, first + 1, ... of new keys into a table."""
     for i in range(n):
@@ -462,10 +296,6 @@ def insert_keys(n: int, slots: int, first: int, keys: Hashes, table: Integers) -
         while table[slot] != 0:
             slot = (slot + 1) & (slots - 1)
         table[slot] = first + i
-
-
-GROWTH = tuple(_native(writes)(loop) for loop, writes in zip(LOOPS, (2, 5, 6, 5), strict=True))
-"""The loops of `shine.lang.growth` as native code."""
 
 
 @dataclass(frozen=True, eq=False)

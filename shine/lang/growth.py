@@ -1,20 +1,23 @@
-"""Random tapes, grown many at once.
+"""Random tapes, each grown by itself from its own random numbers.
 
 Growth starts from an open root. It keeps turning a random open place into a function, whose arguments become open
 places, until a limit is met. The places that are still open become terminals. The methods of
 creation (`shine.search.evolution.operators.creation`) differ only in the limits, and in the chance that a place becomes
 a terminal early.
+
+The functions of numbers and arrays here are in the language of `shine.compiler.kernels`: as Python or as native code,
+they do the same to the bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from shine.base.typing import Codes, Floats, Indices
-from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.forms.primitives import PrimitiveSet
 
 
 @dataclass(frozen=True)
@@ -32,109 +35,120 @@ class Terminals:
     constants: tuple[float, float] = (-5.0, 5.0)
     share: float = 0.2
 
-    def draw(self, n: int, primitives: PrimitiveSet, rng: np.random.Generator) -> tuple[Codes, Floats]:
-        """Codes and values of `n` random terminals."""
-        n_features = len(primitives.features)
-        if n_features:
-            features = rng.integers(1, n_features + 1, n)
-            codes = np.where(rng.random(n) < self.share, CONSTANT, features)
-        else:
-            codes = np.full(n, CONSTANT)
-        values = np.zeros(n)
-        constant = np.flatnonzero(codes == CONSTANT)
-        values[constant] = self._constants(len(constant), rng)
-        return codes.astype(np.int16), values
-
-    def _constants(self, n: int, rng: np.random.Generator) -> Floats:
-        low, high = self.constants
-        values = low + (high - low) * rng.random(n)
-        # Formulas people write are full of 1, 2 and 3. Adding 0 turns -0.0 into 0.0.
-        whole = np.rint(values) + 0.0
-        return np.where((rng.random(n) < 0.5) & (whole >= low) & (whole <= high), whole, values)
+    def limits(self, primitives: PrimitiveSet) -> Floats:
+        """Lowest and highest constant, and the share of constants."""
+        return np.array([*self.constants, self.share if primitives.features else 1.0])
 
 
-def find_open_trees(n: int, targets: Indices, sizes: Indices, n_open: Indices, fitting: Indices, rows: Indices,
-                    count: Indices) -> None:  # fmt: skip
-    """Write the trees that have an open node and room for a function, and how many they are."""
-    found = 0
-    for i in range(n):
-        if n_open[i] > 0 and fitting[targets[i] - sizes[i]] > 0:
-            rows[found] = i
-            found += 1
-    count[0] = found
+def mixed(number: int) -> int:
+    """A bijection of 64 bits that turns similar numbers into unrelated ones: splitmix64 (Steele et al. 2014)."""
+    number = (number * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+    number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+    number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+    return number ^ (number >> 31)
 
 
-def take_open_nodes(n: int, most: int, draws: Floats, early: Floats, open_nodes: Indices, n_open: Indices,
-                    rows: Indices, nodes: Indices, count: Indices) -> None:  # fmt: skip
-    """Close one open node of each of n trees; write the trees and nodes that become functions, and how many they are.
+def uniform(stream: int, turn: int) -> float:
+    """The random number of a turn, from 0 to less than 1, in a stream, which is a random number of 64 bits."""
+    return (mixed(stream + turn) >> 11) * 1.1102230246251565e-16
 
-    The first n draws choose the nodes, the other n whether they become terminals early.
+
+def draw_terminal(stream: int, place: int, features: int, limits: Floats, codes: Codes, values: Floats) -> int:
+    """Write a random terminal; see `Terminals.limits`."""
+    value = 0.0
+    if uniform(stream, 0) < limits[2]:
+        code = 0
+        value = limits[0] + (limits[1] - limits[0]) * uniform(stream, 1)
+        size = 0.0 - value if value < 0.0 else value
+        # Formulas people write are full of 1, 2 and 3.
+        if uniform(stream, 2) < 0.5 and size < 1e15:
+            whole = int(size + 0.5) * 1.0
+            whole = 0.0 - whole if value < 0.0 else whole
+            if whole >= limits[0] and whole <= limits[1]:
+                value = whole
+    else:
+        code = 1 + int(uniform(stream, 1) * features)
+    codes[place], values[place] = code, value
+    return 0
+
+
+def grow_tree(stream: int, target: int, deepest: int, early: float, arities: Indices, functions: Codes,
+              fitting: Indices, tree: Codes, parents: Indices, levels: Indices, waiting: Indices) -> int:  # fmt: skip
+    """Write the code, parent and level of each node of a random tree; return how many they are.
+
+    A parent comes before its arguments; terminals have code 0. `functions` are in the order of their arities, `fitting`
+    says how many have fewer than so many arguments, and `waiting` has room for the open places.
     """
-    stay = 0
-    for at in range(n):
-        i = rows[at]
-        place = i * most + int(draws[at] * n_open[i])
-        node = open_nodes[place]
-        n_open[i] -= 1
-        open_nodes[place] = open_nodes[i * most + n_open[i]]
-        if draws[n + at] >= early[i] or node == 0:
-            rows[stay] = i
-            nodes[stay] = node
-            stay += 1
-    count[0] = stay
+    tree[0], levels[0] = 0, 0
+    size, count, turn = 1, min(deepest - 1, 1), 0
+    waiting[0] = 0
+    while count > 0 and fitting[target - size + 1] > 0:
+        place = int(uniform(stream, turn) * count)
+        node = waiting[place]
+        count -= 1
+        waiting[place] = waiting[count]
+        if node == 0 or uniform(stream, turn + 1) >= early:
+            drawn = int(uniform(stream, turn + 2) * fitting[target - size + 1])
+            tree[node] = functions[drawn]
+            level = levels[node] + 1
+            for _ in range(arities[functions[drawn]]):
+                tree[size], parents[size], levels[size] = 0, node, level
+                # The last level has no open places.
+                if level + 1 < deepest:
+                    waiting[count] = size
+                    count += 1
+                size += 1
+        turn += 3
+    return size
 
 
-def add_functions(n: int, most: int, draws: Floats, rows: Indices, nodes: Indices, targets: Indices,
-                  max_depths: Indices, fitting: Indices, arities: Indices, functions: Codes, codes: Codes,
-                  parents: Indices, levels: Indices, open_nodes: Indices, n_open: Indices,
-                  sizes: Indices) -> None:  # fmt: skip
-    """Make n nodes functions that fit, and add their arguments; the last level has no open nodes."""
-    for at in range(n):
-        i, node = rows[at], nodes[at]
-        drawn = int(draws[at] * fitting[targets[i] - sizes[i]])
-        codes[i * most + node] = functions[drawn]
-        level = levels[i * most + node] + 1
-        for _ in range(arities[drawn]):
-            added = i * most + sizes[i]
-            parents[added], levels[added] = node, level
-            if level + 1 < max_depths[i]:
-                open_nodes[i * most + n_open[i]] = sizes[i]
-                n_open[i] += 1
-            sizes[i] += 1
+def lay_out(stream: int, first: int, size: int, features: int, limits: Floats, tree: Codes, parents: Indices,
+            nodes: Indices, free: Indices, codes: Codes, values: Floats) -> int:  # fmt: skip
+    """Write a tree in postfix order, and draw its terminals; `nodes` and `free` have room for one tree."""
+    for node in range(size):
+        nodes[node] = 1
+    for back in range(1, size):
+        nodes[parents[size - back]] += nodes[size - back]
+    codes[first + size - 1] = tree[0]
+    free[0] = size - 2
+    # The last position that the arguments of each node leave free: they are laid out from the last to the first.
+    for node in range(1, size):
+        parent = parents[node]
+        position = free[parent]
+        codes[first + position] = tree[node]
+        free[node] = position - 1
+        free[parent] = position - nodes[node]
+    for place in range(first, first + size):
+        values[place] = 0.0
+        if codes[place] == 0:
+            draw_terminal(mixed(stream + place - first), place, features, limits, codes, values)
+    return 0
 
 
-def lay_out(n: int, width: int, most: int, codes: Codes, parents: Indices, sizes: Indices, nodes: Indices,
-            free: Indices, tapes: Codes, terminals: Indices, count: Indices) -> None:  # fmt: skip
-    """Write trees in postfix order, the cells of their terminals, and how many they are.
-
-    `nodes` and `free` have room for one tree.
-    """
-    found = 0
+def grow_tapes(n: int, width: int, key: int, features: int, targets: Indices, deepest: Indices, early: Floats,
+               limits: Floats, arities: Indices, functions: Codes, fitting: Indices, tree: Codes, parents: Indices,
+               levels: Indices, waiting: Indices, nodes: Indices, codes: Codes, values: Floats,
+               sizes: Indices) -> None:  # fmt: skip
+    """Write n random tapes; see `grown_tapes`."""
     for i in range(n):
-        first, end = i * most, sizes[i]
-        for node in range(end):
-            nodes[node] = 1
-        for back in range(1, end):
-            nodes[parents[first + end - back]] += nodes[end - back]
-        tapes[i * width + end - 1] = codes[first]
-        free[0] = end - 2
-        # The last position that the arguments of each node leave free: they are laid out from the last to the first.
-        for node in range(1, end):
-            parent = parents[first + node]
-            position = free[parent]
-            tapes[i * width + position] = codes[first + node]
-            free[node] = position - 1
-            free[parent] = position - nodes[node]
-        for place in range(i * width, i * width + end):
-            if tapes[place] == 0:
-                terminals[found] = place
-                found += 1
-    count[0] = found
+        stream = mixed(key + i)
+        size = grow_tree(stream, targets[i], deepest[i], early[i], arities, functions, fitting, tree, parents, levels,
+                         waiting)  # fmt: skip
+        lay_out(mixed(stream + 1), i * width, size, features, limits, tree, parents, nodes, levels, codes, values)
+        sizes[i] = size
 
 
-Loop = Callable[..., None]
-LOOPS: Sequence[Loop] = (find_open_trees, take_open_nodes, add_functions, lay_out)
-"""The loops of the growth, as Python runs them."""
+def by_arity(primitives: PrimitiveSet, most: int) -> tuple[Codes, Indices]:
+    """Codes of the functions in the order of their arities, and how many have fewer than 0 .. most + 1 arguments."""
+    arities = primitives.arities[primitives.first_function :]
+    order = np.argsort(arities, kind="stable")
+    functions = (order + primitives.first_function).astype(np.int16)
+    return functions, np.searchsorted(arities[order], np.arange(most + 2))
+
+
+def random_key(rng: np.random.Generator) -> int:
+    """A key of random numbers, of 63 bits."""
+    return int(rng.integers(1 << 63))
 
 
 def grown_tapes(
@@ -145,7 +159,7 @@ def grown_tapes(
     early: Floats,
     terminals: Terminals,
     rng: np.random.Generator,
-    loops: Sequence[Loop] = LOOPS,
+    grow: Callable[..., None] = grow_tapes,
 ) -> tuple[Codes, Floats, Indices]:
     """Tapes grown from an open root, as the arrays of a `shine.lang.population.Population`.
 
@@ -162,34 +176,17 @@ def grown_tapes(
         Probability that a place below the root becomes a terminal although it has room for a function.
     terminals : Terminals
     rng : numpy.random.Generator
-    loops : sequence of callable
-        `LOOPS`, or the same as native code.
+    grow : callable
+        `grow_tapes`, or the same as native code.
 
     Returns
     -------
     codes, values : ndarray of shape (n, width)
     sizes : ndarray of shape (n,), int64
     """
-    find_open_trees, take_open_nodes, add_functions, lay_out = loops
-    n, most, first = len(targets), int(targets.max(initial=1)), primitives.first_function
-    # Nodes of a tree are numbered in the order of their creation: a parent before its arguments.
-    codes, (parents, levels, open_nodes) = np.zeros(n * most, np.int16), np.zeros((3, n * most), np.int64)
-    sizes, n_open, count = np.ones(n, np.int64), (max_depths > 1).astype(np.int64), np.zeros(1, np.int64)
-    rows, nodes = np.empty((2, n), np.int64)
-    by_arity = np.argsort(primitives.arities[first:], kind="stable")
-    arities = primitives.arities[first:][by_arity]
-    fitting = np.searchsorted(arities, np.arange(most + 1), side="right")
-    functions, limits = (by_arity + first).astype(np.int16), (targets, max_depths, fitting, arities)
-    for _ in range(most):
-        find_open_trees(n, targets, sizes, n_open, fitting, rows, count)
-        if not count[0]:
-            break
-        draws = rng.random(2 * count[0])
-        take_open_nodes(int(count[0]), most, draws, early, open_nodes, n_open, rows, nodes, count)
-        draws, own = rng.random(count[0]), (codes, parents, levels, open_nodes, n_open, sizes)
-        add_functions(int(count[0]), most, draws, rows, nodes, *limits, functions, *own)
-    tapes, values, at = np.zeros((n, width), np.int16), np.zeros((n, width)), np.empty(int(sizes.sum()), np.int64)
-    lay_out(n, width, most, codes, parents, sizes, *np.empty((2, most), np.int64), tapes.ravel(), at, count)
-    at = at[: count[0]]
-    tapes.ravel()[at], values.ravel()[at] = terminals.draw(len(at), primitives, rng)
-    return tapes, values, sizes
+    n, most = len(targets), int(targets.max(initial=1))
+    codes, values, sizes = np.zeros((n, width), np.int16), np.zeros((n, width)), np.empty(n, np.int64)
+    given = targets, max_depths, early, terminals.limits(primitives), primitives.arities, *by_arity(primitives, most)
+    room = np.empty(most, np.int16), *np.empty((4, most), np.int64)
+    grow(n, width, random_key(rng), len(primitives.features), *given, *room, codes.ravel(), values.ravel(), sizes)
+    return codes, values, sizes

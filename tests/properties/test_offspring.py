@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.search.evolution.oracles import Node, assert_same, assert_valid, tree_of
+from unit.search.evolution.oracles import NO_VARIATION, Node, assert_same, assert_valid, tree_of
 
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Primitive
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
-from shine.search.evolution.operators import variation
 from shine.search.evolution.operators.creation import ptc2
+from shine.search.evolution.operators.variation import Offspring, breed
+from shine.search.evolution.settings import EvolutionSettings
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,6 @@ class Case:
     max_depth: int
     terminals: Terminals
     seed: int
-
-    @property
-    def rng(self) -> np.random.Generator:
-        return np.random.default_rng(self.seed)
 
 
 @st.composite
@@ -47,39 +44,15 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(population, max_size, max_depth, terminals, seed + 1)
 
 
-def crossover(case: Case) -> Population:
-    donors = case.parents.take(np.arange(len(case.parents))[::-1])
-    return variation.subtree_crossover(case.parents, donors, case.max_depth, case.rng)
+OPERATORS = [*NO_VARIATION, "part_mutation"]
 
 
-def subtree_mutation(case: Case) -> Population:
-    return variation.subtree_mutation(case.parents, case.max_depth, case.terminals, case.rng)
-
-
-def hoist_mutation(case: Case) -> Population:
-    return variation.hoist_mutation(case.parents, case.rng)
-
-
-def point_mutation(case: Case) -> Population:
-    return variation.point_mutation(case.parents, case.terminals, case.rng)
-
-
-def constant_mutation(case: Case) -> Population:
-    return variation.constant_mutation(case.parents, case.rng)
-
-
-def coefficient_mutation(case: Case) -> Population:
-    return variation.coefficient_mutation(case.parents, case.max_depth, case.rng)
-
-
-OPERATORS: list[Callable[[Case], Population]] = [
-    crossover,
-    subtree_mutation,
-    hoist_mutation,
-    point_mutation,
-    constant_mutation,
-    coefficient_mutation,
-]
+def bred(case: Case, operator: str) -> Offspring:
+    """Offspring of one operator, all parents alike; those of part mutation have parts of the parents."""
+    shares = {**NO_VARIATION, "part_mutation": 0.0, "hoist_mutation": 1e-300, operator: 1.0}
+    limits = {"max_size": case.max_size, "max_depth": case.max_depth, "population": 12, "tournament": 1}
+    settings = EvolutionSettings(**shares, **limits, initial_size=1)  # type: ignore[arg-type]
+    return breed(case.parents, np.arange(12), settings, case.terminals, case.seed, case.parents, scaled=False)
 
 
 def expression(population: Population, index: int, node: Node) -> tuple[object, ...]:
@@ -105,43 +78,48 @@ def with_one_part_replaced(formula: tuple[object, ...], other: tuple[object, ...
     return found
 
 
-@given(cases(), st.sampled_from(OPERATORS))
-def test_offspring_are_valid_and_within_both_limits(case: Case, operator: Callable[[Case], Population]) -> None:
-    offspring = operator(case)
-    assert len(offspring) == len(case.parents)
-    assert_valid(offspring, case.max_size, case.max_depth)
+def pairs(case: Case, operator: str) -> Iterator[tuple[tuple[object, ...], tuple[object, ...]]]:
+    """Each parent and its offspring."""
+    offspring = bred(case, operator)
+    for index, ancestor in enumerate(offspring.ancestors.tolist()):
+        child = expression(offspring.population, index, tree_of(offspring.population, index))
+        yield expression(case.parents, ancestor, tree_of(case.parents, ancestor)), child
 
 
 @given(cases(), st.sampled_from(OPERATORS))
-def test_a_seed_repeats_bit_for_bit(case: Case, operator: Callable[[Case], Population]) -> None:
-    assert_same(operator(case), operator(case))
+def test_offspring_are_valid_and_within_both_limits(case: Case, operator: str) -> None:
+    assert_valid(bred(case, operator).population, case.max_size, case.max_depth)
+
+
+@given(cases(), st.sampled_from(OPERATORS))
+def test_a_key_repeats_bit_for_bit(case: Case, operator: str) -> None:
+    assert_same(bred(case, operator).population, bred(case, operator).population)
+
+
+@given(cases(), st.sampled_from(["crossover", "part_mutation"]))
+def test_crossover_puts_one_subtree_of_a_donor_in_place_of_one_of_the_receiver(case: Case, operator: str) -> None:
+    donors = (expression(case.parents, index, tree_of(case.parents, index)) for index in range(12))
+    given = {part for donor in donors for part in subexpressions(donor)}
+    for receiver, child in pairs(case, operator):
+        assert set(with_one_part_replaced(receiver, child)) & given
 
 
 @given(cases())
-def test_crossover_puts_one_subtree_of_the_donor_in_place_of_one_of_the_receiver(case: Case) -> None:
-    parents, offspring = case.parents, crossover(case)
-    n = len(parents)
-    for index in range(n):
-        receiver = expression(parents, index, tree_of(parents, index))
-        donor = expression(parents, n - 1 - index, tree_of(parents, n - 1 - index))
-        child = expression(offspring, index, tree_of(offspring, index))
-        assert set(with_one_part_replaced(receiver, child)) & set(subexpressions(donor))
+def test_subtree_mutation_inserts_at_most_eight_nodes(case: Case) -> None:
+    for parent, child in pairs(case, "subtree_mutation"):
+        assert any(len(subexpressions(part)) <= 8 for part in with_one_part_replaced(parent, child))
 
 
 @given(cases())
 def test_hoist_puts_a_part_of_a_subtree_in_its_place(case: Case) -> None:
-    parents, offspring = case.parents, hoist_mutation(case)
-    for index in range(len(parents)):
-        parent = expression(parents, index, tree_of(parents, index))
-        child = expression(offspring, index, tree_of(offspring, index))
+    for parent, child in pairs(case, "hoist_mutation"):
         assert set(with_one_part_replaced(parent, child)) & set(subexpressions(parent))
-        assert offspring.sizes[index] < parents.sizes[index] or parents.sizes[index] == 1
+        assert len(subexpressions(child)) < len(subexpressions(parent)) or len(subexpressions(parent)) == 1
 
 
-@given(cases())
-def test_point_and_constant_mutation_keep_the_shape(case: Case) -> None:
-    parents = case.parents
+@given(cases(), st.sampled_from(["point_mutation", "constant_mutation"]))
+def test_point_and_constant_mutation_keep_the_shape(case: Case, operator: str) -> None:
+    parents, offspring = case.parents, bred(case, operator)
     arities = parents.primitives.arities
-    for offspring in (point_mutation(case), constant_mutation(case)):
-        assert np.array_equal(arities[offspring.codes], arities[parents.codes])
-        assert np.array_equal(offspring.sizes, parents.sizes)
+    assert np.array_equal(arities[offspring.population.codes], arities[parents.codes[offspring.ancestors]])
+    assert np.array_equal(offspring.population.sizes, parents.sizes[offspring.ancestors])

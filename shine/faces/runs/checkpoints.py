@@ -22,7 +22,7 @@ from shine.faces.runs.files import read_file
 from shine.lang.forms.names import cut, shown
 
 FORMAT: Final = "shine checkpoint"
-VERSION: Final = 1
+VERSION: Final = 2
 """Version of the format; it rises if readers of the old version would misread the new one."""
 
 _DIGEST = 64
@@ -33,8 +33,8 @@ class DamagedCheckpointError(ExportError):
     """A checkpoint is incomplete, or its bytes have changed."""
 
 
-class NewerCheckpointError(ExportError):
-    """A checkpoint is undamaged, but of a newer version than this version of Shine reads."""
+class CheckpointVersionError(ExportError):
+    """A checkpoint is undamaged, but of another version than this version of Shine reads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     ------
     DamagedCheckpointError
         If it is damaged.
-    NewerCheckpointError
+    CheckpointVersionError
         If it is of a newer version.
     ExportError
         If it cannot be read.
@@ -112,10 +112,11 @@ def _contents(path: Path, archive: zipfile.ZipFile, size: int) -> Checkpoint:
     kind, version = header["format"], header["version"]
     if kind != FORMAT or isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise ValueError(f"it is a {shown(kind)} of version {shown(version)}, not a {FORMAT!r} of version {VERSION}")
-    if version > VERSION:
-        raise NewerCheckpointError(
+    if version != VERSION:
+        raise CheckpointVersionError(
             f"{path}: is a {kind} of version {cut(version, 30)}, written by Shine {cut(header.get('shine'), 30)}; "
-            f"this one reads versions up to {VERSION}; update Shine"
+            f"this one reads version {VERSION}; "
+            + ("update Shine" if version > VERSION else "search anew, or resume it with that version")
         )
     arrays = [member.filename for member in members if member.filename.endswith(".npy")]
     return Checkpoint(header, {name.removesuffix(".npy"): _array(archive.read(name)) for name in arrays})

@@ -2,7 +2,7 @@
 
 The run
     `evolution` is the loop, `islands` a generation of one island, `settings` the user's choices. `run_state` is the
-    state that checkpoints save, `run_state_checks` checks one that was read, `generator_state` saves random generators.
+    state that checkpoints save, `run_state_checks` checks one that was read.
 A generation
     `operators/` has the creation of random individuals, `selection` of parents and survivors, and `variation`.
 Scores

@@ -7,9 +7,9 @@ done anywhere, and again if a worker dies: the results have the same bits.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from shine.lang.population import Population
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.islands import Habitat, Island
 from shine.search.evolution.memory import CAPACITY, Known
-from shine.search.evolution.run_state_checks import generator_of
 from shine.search.evolution.scoring import OutOfTime, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings
 from shine.search.seeding.effort import Deadline
@@ -72,13 +71,13 @@ class Founding:
     ----------
     individuals : Population
         Individuals of its first population.
-    random : mapping
-        State of its bit generator.
+    key : int
+        Of its random numbers, of 64 bits.
     life : int
     """
 
     individuals: Population
-    random: Mapping[str, Any]
+    key: int
     life: int
 
 
@@ -149,7 +148,7 @@ def run_epoch(world: World, epoch: Epoch, scorer: Scorer) -> EpochResult:
     try:
         start = epoch.island
         if isinstance(start, Founding):
-            start = habitat.settled(start.individuals, generator_of(start.random), start.life)
+            start = habitat.settled(start.individuals, start.key, start.life)
         island = start
         while done < epoch.generations and not ended:
             island, done = habitat.stepped(island), done + 1

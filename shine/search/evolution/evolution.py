@@ -14,6 +14,7 @@ import numpy as np
 from shine.base.stages import stage
 from shine.evaluate.scores import Scores
 from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.growth import mixed, random_key
 from shine.lang.population import Population
 from shine.search.description import FEWEST, Stagnation
 from shine.search.evolution.archive import Archive
@@ -23,7 +24,6 @@ from shine.search.evolution.memory import Known
 from shine.search.evolution.observers import NOBODY, Observers, Progress, is_true
 from shine.search.evolution.operators.limits import at_width, excess, width_of
 from shine.search.evolution.run_state import State, check_state
-from shine.search.evolution.run_state_checks import generator_state, reserved_child, restored_generator
 from shine.search.evolution.scoring import OutOfTime, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.seeding import Guesses, Slices
@@ -145,9 +145,9 @@ class _Run:
         self.deadline = Deadline(observers.clock, limit)
         if state is None:
             width = width_of(world.primitives, settings.max_size)
-            self.rng, self.archive = rng, Archive.empty(world.primitives, width, settings.complexity)
+            self.key, self.archive = random_key(rng), Archive.empty(world.primitives, width, settings.complexity)
         else:
-            self.rng, self.archive = restored_generator(state.random), state.archive
+            self.key, self.archive = state.key, state.archive
         pool = observers.pool
         self.epochs = LocalEpochs(self.deadline) if pool is None or settings.islands == 1 else WorkerEpochs(pool)
         self.full_epoch = True
@@ -203,15 +203,16 @@ class _Run:
             guesses = self._with_guesses(guesses)
         # Guesses go to the first island only: if they lead into a local optimum, the other islands may avoid it.
         nobody = guesses.take(np.zeros(0, np.int64))
-        randoms = [rng.bit_generator.state for rng in self.rng.spawn(settings.islands)]
-        foundings = [Founding(guesses if i == 0 else nobody, random, 0) for i, random in enumerate(randoms)]
+        foundings = [
+            Founding(nobody if number else guesses, self._key(number, 0), 0) for number in range(settings.islands)
+        ]
         return self._after_epoch(foundings, [], 0)
 
     def _begin_seeding(self, seeding: Slices, known: int = -1) -> None:
         # How many generations follow says nothing: a run that goes on beyond a limit has the guesses of one without.
         unlimited = self.stop.generations is None or self.world.settings.seeding >= 1
         most = math.inf if unlimited else FIRST_SLICE
-        seeding.start(reserved_child(self.rng), most, known)
+        seeding.start(np.random.default_rng(self.key), most, known)
         self.seeding = seeding
 
     @property
@@ -374,7 +375,11 @@ class _Run:
         if self._in_epoch or island.generation - island.improved < patience:
             return island
         nobody = island.parents.take(np.zeros(0, np.int64))
-        return Founding(nobody, self.rng.spawn(1)[0].bit_generator.state, island.life + 1)
+        return Founding(nobody, self._key(number, island.life + 1), island.life + 1)
+
+    def _key(self, number: int, life: int) -> int:
+        """The key of the random numbers of an island in one of its lives."""
+        return mixed(mixed(self.key + number) + life)
 
     def _state(self, islands: Sequence[Island]) -> State:
         parts = self.world.parts
@@ -387,7 +392,7 @@ class _Run:
             self.stagnation,
             self.evaluations,
             self.seconds,
-            generator_state(self.rng),
+            self.key,
         )
 
     def _progress(self) -> Progress:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from shine.base.typing import Floats, Indices
 from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.growth import Terminals
+from shine.lang.growth import Terminals, mixed
 from shine.lang.population import Population
 from shine.search.evolution.complexity import complexities
 from shine.search.evolution.operators.creation import created
@@ -18,12 +17,10 @@ from shine.search.evolution.operators.selection import (
     best_of_each_complexity,
     largest_of_each_complexity,
     ranking,
-    tournaments,
 )
 from shine.search.evolution.operators.slot_breeding import breed_slots, created_with_slots
 from shine.search.evolution.operators.slots import SlottedSet
 from shine.search.evolution.operators.variation import breed
-from shine.search.evolution.run_state_checks import generator_of
 from shine.search.evolution.scoring import Scorer
 from shine.search.evolution.settings import EvolutionSettings
 
@@ -42,8 +39,8 @@ class Island:
         Generation in which the best loss last fell.
     life : int
         How often the island has begun anew.
-    random : mapping
-        State of the bit generator.
+    key : int
+        Of its random numbers, of 64 bits.
     """
 
     parents: Population
@@ -51,7 +48,7 @@ class Island:
     generation: int
     improved: int
     life: int
-    random: Mapping[str, Any]
+    key: int
 
     @property
     def best_loss(self) -> float:
@@ -82,22 +79,22 @@ class Habitat:
         """The distribution of new terminals."""
         return Terminals(self.settings.constants, self.settings.constant_share)
 
-    def settled(self, given: Population, rng: np.random.Generator, life: int = 0) -> Island:
+    def settled(self, given: Population, key: int, life: int = 0) -> Island:
         """A new island: given individuals, filled up to the size of a population by random ones."""
         n = self.settings.population - len(given)
-        everyone = Population.concatenate([given, self._random(n, rng)])
+        everyone = Population.concatenate([given, self._random(n, np.random.default_rng(key))])
         population, losses = self.scorer.scored(everyone)
-        return Island(population, losses, 0, 0, life, rng.bit_generator.state)
+        return Island(population, losses, 0, 0, life, key)
 
     def stepped(self, island: Island) -> Island:
         """The island after one more generation."""
-        settings, rng = self.settings, generator_of(island.random)
+        settings = self.settings
         weights = complexities(island.parents, settings.complexity)
         ranked = ranking(island.losses, weights, settings.parsimony)
-        bred = self._bred(island, lambda n: tournaments(ranked, n, settings.tournament, rng), rng)
+        bred = self._bred(island, ranked)
         own = complexities(bred, settings.complexity)  # constants do not count
         offspring, losses = self.scorer.scored(bred, largest_of_each_complexity(island.losses, weights, own))
-        later = replace(island, generation=island.generation + 1, random=rng.bit_generator.state)
+        later = replace(island, generation=island.generation + 1)
         later = self._survived(later, np.concatenate([weights, own]), offspring, losses)
         return replace(later, improved=later.generation) if later.best_loss < island.best_loss else later
 
@@ -122,11 +119,12 @@ class Habitat:
             island, parents=Population.concatenate([parents.take(old), offspring.take(new)]), losses=all_losses[kept]
         )
 
-    def _bred(self, island: Island, select: Callable[[int], Indices], rng: np.random.Generator) -> Population:
+    def _bred(self, island: Island, ranked: Indices) -> Population:
         """A generation of offspring."""
         breeding = breed_slots if isinstance(self.primitives, SlottedSet) else breed
         parts = self.parts if self.parts is not None and len(self.parts) else None
-        return breeding(island.parents, select, self.settings, self.terminals, rng, parts).population
+        key = mixed(island.key + island.generation)
+        return breeding(island.parents, ranked, self.settings, self.terminals, key, parts).population
 
     def _random(self, n: int, rng: np.random.Generator) -> Population:
         """Random individuals; none if n is negative."""

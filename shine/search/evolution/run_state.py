@@ -29,10 +29,7 @@ from shine.search.evolution.run_state_checks import (
     check_scores,
     checked_arrays,
     formed,
-    generator_of,
     names_of,
-    plain,
-    restored_generator,
     seconds_of,
     stagnation_of,
     text_of,
@@ -61,8 +58,8 @@ class State:
         Distinct individuals evaluated so far.
     seconds : float
         Since the run began.
-    random : mapping
-        State of the run's generator (see `shine.search.evolution.run_state_checks.generator_state`).
+    key : int
+        Of all random numbers of the run.
     noise : str
         Model of the noise that the losses are measured with; empty if it is not known.
     """
@@ -75,7 +72,7 @@ class State:
     stagnation: Stagnation
     evaluations: int
     seconds: float
-    random: Mapping[str, Any]
+    key: int
     noise: str = ""
 
     @property
@@ -84,7 +81,7 @@ class State:
         return self.archive.individuals.primitives
 
     def header(self) -> dict[str, Any]:
-        """Everything except arrays, as JSON values. Whole numbers may have 128 bits: store them exactly."""
+        """Everything except arrays, as JSON values. Whole numbers have up to 64 bits: store them exactly."""
         return {
             "functions": [function.name for function in self.primitives.functions],
             "features": list(self.primitives.features),
@@ -95,7 +92,7 @@ class State:
             "stagnation": {"length": repr(self.stagnation.length), "fell": self.stagnation.fell},
             "evaluations": self.evaluations,
             "seconds": self.seconds,
-            "random": plain(self.random),
+            "key": self.key,
             "noise": self.noise,
             "islands": [
                 {
@@ -103,7 +100,7 @@ class State:
                     "generation": island.generation,
                     "improved": island.improved,
                     "life": island.life,
-                    "random": plain(island.random),
+                    "key": island.key,
                     "known": [len(known.younger_keys), len(known.elder_keys)],
                 }
                 for island, known in zip(self.islands, self.known, strict=True)
@@ -149,11 +146,10 @@ class State:
     def _checked(cls, header: Mapping[str, Any], arrays: Arrays, table: Mapping[str, Primitive]) -> Self:
         primitives = _primitives(header, table)
         generation = check_integer(header["generation"], "generation")
-        weights, random = weights_of(header["complexity"]), header["random"]
+        weights = weights_of(header["complexity"])
         archive, parts = (_population(name, arrays, primitives) for name in ("archive", "parts"))
         check_scores("archive.scores", arrays["archive.scores"], len(archive))
         losses, slopes, intercepts = arrays["archive.scores"].T.copy()
-        restored_generator(random)
         return cls(
             tuple(_islands(header["islands"], arrays, primitives, generation)),
             _archive(archive, Scores(losses, slopes, intercepts), weights),
@@ -163,7 +159,7 @@ class State:
             stagnation_of(header["stagnation"], generation),
             check_integer(header["evaluations"], "evaluations"),
             seconds_of(header["seconds"]),
-            random,
+            check_integer(header["key"], "key"),
             text_of(header["noise"], "noise"),
         )
 
@@ -194,14 +190,13 @@ def _islands(
     for header, count in zip(headers, counts, strict=True):
         own = np.arange(start, start + count)
         generation = check_integer(header["generation"], "generation of an island", 0, generations)
-        generator_of(header["random"])
         yield Island(
             everyone.take(own),
             arrays["islands.losses"][own],
             generation,
             check_integer(header["improved"], "generation in which an island improved", 0, generation),
             check_integer(header["life"], "life of an island", 0, generations),
-            header["random"],
+            check_integer(header["key"], "key of an island", 0, 2**64 - 1),
         )
         start += count
 

@@ -1,7 +1,7 @@
-"""Checks of a state that was read from a file, which can have any content; a random generator's state as plain values.
+"""Checks of a state that was read from a file, which can have any content.
 
-The machine runs tapes without checks, random generators index their own tables, and a search trusts its state. So these
-checks cover types and shapes, ranges, and whether the parts fit each other.
+The machine runs tapes without checks, and a search trusts its state. So these checks cover types and shapes, ranges,
+and whether the parts fit each other.
 """
 
 from __future__ import annotations
@@ -149,98 +149,7 @@ def check_archive(individuals: Population, scores: Scores, weights: Mapping[str,
         raise ValueError("the archive has individuals in the rows of other complexities")
 
 
-def generator_state(rng: np.random.Generator) -> dict[str, Any]:
-    """The state of a generator, including its future children; `restored_generator` is the inverse.
-
-    Raises
-    ------
-    TypeError
-        If the generator was not made from a seed: it cannot spawn.
-    """
-    sequence = rng.bit_generator.seed_seq
-    if not isinstance(sequence, np.random.SeedSequence):
-        raise TypeError("the random generator has no SeedSequence; make one by numpy.random.default_rng(seed)")
-    seed = {
-        "entropy": sequence.entropy,
-        "spawn_key": sequence.spawn_key,
-        "pool_size": sequence.pool_size,
-        "children": sequence.n_children_spawned,
-    }
-    return {"bits": plain(rng.bit_generator.state), "seed": plain(seed)}
-
-
-_MOST_POOL, _MOST_CHILDREN = 64, 2**32 - 1
-"""Bounds of a seed from a file: NumPy makes pools of four words, and counts children in one word."""
-
-
 def formed(what: str) -> AbstractContextManager[None]:
     """Raise a `ValueError` for what a file lacks, or holds in another form."""
     errors = KeyError, TypeError, IndexError, AttributeError, OverflowError, MemoryError
     return placed(f"a part of the {what} is missing or has another form", *errors, kind=ValueError, told=cut)
-
-
-def restored_generator(state: Mapping[str, Any]) -> np.random.Generator:
-    """The generator with a state that `generator_state` returned.
-
-    Raises
-    ------
-    ValueError
-        If it is not the state of a generator.
-    """
-    with formed("random generator's state"):
-        seed = state["seed"]
-        if not 0 <= seed["children"] <= _MOST_CHILDREN or not 4 <= seed["pool_size"] <= _MOST_POOL:
-            raise ValueError("the seed of the random generator has numbers out of range")
-        sequence = np.random.SeedSequence(
-            seed["entropy"],
-            spawn_key=seed["spawn_key"],
-            pool_size=seed["pool_size"],
-            n_children_spawned=seed["children"],
-        )
-        return _with_bits(_bit_generator(state["bits"]["bit_generator"])(sequence), state["bits"])
-
-
-def reserved_child(rng: np.random.Generator) -> np.random.Generator:
-    """A child of a generator that it spawns itself only after all others: always the same, now and in a resumed run."""
-    seed = rng.bit_generator.seed_seq
-    assert isinstance(seed, np.random.SeedSequence)
-    child = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 2**32 - 1), pool_size=seed.pool_size)
-    return np.random.Generator(type(rng.bit_generator)(child))
-
-
-def generator_of(bits: Mapping[str, Any]) -> np.random.Generator:
-    """A generator with the state of a bit generator; it must not spawn. Raises a `ValueError` for any other state."""
-    with formed("random generator's state"):
-        return _with_bits(_bit_generator(bits["bit_generator"])(), bits)
-
-
-def _with_bits(generator: Any, bits: Mapping[str, Any]) -> np.random.Generator:
-    # Some versions of NumPy accept any number as a position in its tables, and would read beyond them.
-    for position, size in (("pos", 624), ("buffer_pos", 4)):
-        holder = bits if position in bits else bits["state"]
-        if not 0 <= holder.get(position, 0) <= size:
-            raise ValueError(f"{position} of the random generator is {holder[position]}, beyond its table of {size}")
-    # NumPy before 2.0 wraps negative numbers.
-    numbers = [each for part in (bits, bits["state"]) for each in part.values()]
-    if any(isinstance(number, int) and number < 0 for number in numbers):
-        raise OverflowError("a negative number")
-    generator.state = bits
-    return np.random.Generator(generator)
-
-
-def plain(value: Any) -> Any:
-    """A state with arrays and tuples turned into lists, and NumPy numbers into Python numbers."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    return value
-
-
-def _bit_generator(name: str) -> Any:
-    kinds = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
-    if name not in kinds:
-        raise ValueError(f"unknown random generator {shown(name)}; known are {', '.join(kinds)}")
-    return getattr(np.random, name)

@@ -4,8 +4,8 @@ from unit.search.evolution.oracles import population_of, primitive_set, tree_of
 
 from shine.compiler import tapes
 from shine.compiler.tapes import Subtrees, depths
-from shine.lang.growth import LOOPS, Terminals, grown_tapes
-from shine.search.evolution.operators.creation import ptc2
+from shine.lang.growth import Terminals, grow_tapes, grown_tapes
+from shine.search.evolution.operators.creation import native_growth, ptc2
 
 
 def random_population(seed=0, width=40):
@@ -60,14 +60,6 @@ def test_native_kernels_do_what_they_do_in_python():
     known = np.append(np.uint64(0), keys)
     for kernel, given, room in (
         (tapes._sweep, (n, width, codes, sizes, arities), [np.empty((n, width), np.int32) for _ in range(3)]),
-        (tapes.pick_hoists, (n, width, codes, sizes, arities, rng.random(n), rng.random(n)),
-         [np.zeros(width, np.int64), *np.empty((4, n), np.int64)]),
-        (tapes.pick_points, (n, width, sizes, rng.random((n, width)), rng.random(n)),
-         [np.zeros(n * width, np.int64), np.empty(1, np.int64)]),
-        (tapes.pick_cells, (n, width, np.tile(mask, (width, 1)).T | (np.arange(width) == 0), rng.random(n)),
-         [np.empty(n, np.int64)]),
-        (tapes.pick_subtrees, (n, width, names["neg"], codes, sizes, arities, sizes // 2 + 1, sizes // 3 + 1,
-         mask, rng.random(n)), [*np.zeros((2, width), np.int64), *np.empty((3, n), np.int64)]),
         (tapes.count_constants, (n, width, codes, sizes), [np.empty(n, np.int64)]),
         (tapes.compare_rows, (n, width, population.values, np.zeros((n, width))), [np.empty(n, np.bool_)]),
         (tapes.count_powers, (n, width, names["neg"], names["add"], names["neg"], codes, sizes, arities),
@@ -105,8 +97,8 @@ def test_native_growth_does_what_it_does_in_python():
     sizes = np.arange(60) % 20 + 1
     limits = sizes, sizes // 3 + 1, np.full(60, 0.3)
     found = [
-        grown_tapes(primitive_set(), 20, *limits, Terminals(), np.random.default_rng(4), loops)
-        for loops in (LOOPS, tapes.GROWTH)
+        grown_tapes(primitive_set(), 20, *limits, Terminals(), np.random.default_rng(4), grow)
+        for grow in (grow_tapes, native_growth)
     ]
     for own, oracle in zip(*found, strict=True):
         assert np.array_equal(own, oracle)

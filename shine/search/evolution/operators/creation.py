@@ -7,11 +7,14 @@ from typing import assert_never
 import numpy as np
 
 from shine.base.typing import Floats, Indices
-from shine.compiler.tapes import GROWTH
+from shine.compiler.native import native
 from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.growth import Terminals, grown_tapes
+from shine.lang.growth import Terminals, grow_tapes, grown_tapes
 from shine.lang.population import Population
 from shine.search.evolution.settings import EvolutionSettings
+
+native_growth = native("growth", writes=8)(grow_tapes)
+"""`shine.lang.growth.grow_tapes` as native code."""
 
 
 def created(
@@ -96,4 +99,4 @@ def grown(
 ) -> Population:
     """Individuals grown from an open root (see `shine.lang.growth.grown_tapes` for the parameters)."""
     limits = targets, max_depths, early
-    return Population(*grown_tapes(primitives, width, *limits, terminals, rng, GROWTH), primitives)
+    return Population(*grown_tapes(primitives, width, *limits, terminals, rng, native_growth), primitives)

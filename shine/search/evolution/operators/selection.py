@@ -6,6 +6,7 @@ import numpy as np
 
 from shine.base.typing import Floats, Indices
 from shine.compiler.tapes import find_largest, order_survivors
+from shine.lang.growth import uniform
 
 NOISE_BITS = 20
 """Low bits of a loss that count as noise: losses tie if they differ by less than about 2^-32 of their size."""
@@ -29,25 +30,21 @@ def ranking(losses: Floats, complexities: Indices, parsimony: float = 0.0) -> In
     return np.argsort(keys, kind="stable")
 
 
-def tournaments(ranked: Indices, n: int, competitors: int, rng: np.random.Generator) -> Indices:
-    """Winners of `n` tournaments among individuals drawn with replacement.
+def tournament(stream: int, competitors: int, count: int) -> int:
+    """Rank of the winner among individuals drawn with replacement from ranks 0 .. count - 1.
 
-    Parameters
-    ----------
-    ranked : ndarray of shape (n_individuals,), int64
-        Indices of the individuals, the fittest first.
-    n, competitors : int
-        Tournaments, and individuals in each.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of shape (n,), int64
-        Indices of the winners.
+    As native code, too (see `shine.compiler.kernels`); `stream` is that of `shine.lang.growth.uniform`.
     """
-    ranks = rng.integers(0, len(ranked), (competitors, n))
-    winners: Indices = ranked[ranks.min(axis=0)]
-    return winners
+    best = count - 1
+    for turn in range(competitors):
+        best = min(best, int(uniform(stream, turn) * count))
+    return best
+
+
+def winners(ranked: Indices, n: int, competitors: int, rng: np.random.Generator) -> Indices:
+    """Individuals that win `n` tournaments, shape (n,); `ranked` has the fittest first."""
+    found: Indices = ranked[rng.integers(0, len(ranked), (competitors, n)).min(axis=0)]
+    return found
 
 
 def rounded(losses: Floats) -> Indices:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +10,12 @@ import numpy as np
 from shine.base.typing import Floats, Indices
 from shine.compiler.tapes import depths
 from shine.lang.forms.primitives import CONSTANT
-from shine.lang.growth import Terminals
+from shine.lang.growth import Terminals, mixed
 from shine.lang.population import Population
 from shine.search.evolution.operators.creation import created
+from shine.search.evolution.operators.selection import winners
 from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots
-from shine.search.evolution.operators.variation import Offspring, breed, neutral_elements, splice
+from shine.search.evolution.operators.variation import Offspring, breed, neutral_elements, spliced
 from shine.search.evolution.settings import EvolutionSettings
 
 
@@ -101,10 +102,10 @@ def _places(population: Population, slot: int) -> tuple[Indices, Indices]:
 
 def breed_slots(
     everyone: Population,
-    select: Callable[[int], Indices],
+    ranked: Indices,
     settings: EvolutionSettings,
     terminals: Terminals,
-    rng: np.random.Generator,
+    key: int,
     parts: Population | None = None,
 ) -> Offspring:
     """A generation of offspring, each with one slot that differs from that of its parent.
@@ -113,13 +114,13 @@ def breed_slots(
     ----------
     everyone : Population
         All possible parents; their primitive set is a `SlottedSet`.
-    select, settings, terminals, rng, parts
+    ranked, settings, terminals, key, parts
         See `shine.search.evolution.operators.variation.breed`.
     """
     primitives = everyone.primitives
     assert isinstance(primitives, SlottedSet)
     slots = len(primitives.slots)
-    segments = slots + bool(primitives.numbers)
+    segments, rng = slots + bool(primitives.numbers), np.random.default_rng(key)
     # Share of offspring that get a whole formula, or all numbers, of another individual.
     exchanged = rng.binomial(settings.population, 0.1) if segments > 1 else 0
     counts = rng.multinomial(settings.population - exchanged, np.full(slots, 1 / slots))
@@ -130,11 +131,12 @@ def breed_slots(
             limit = primitives.slots[slot].max_size
             useful = None if parts is None else formulas_in(parts, slot, limit)
             formulas = formulas_in(everyone, slot, limit)
-            bred = breed(formulas, select, own, terminals, rng, useful, scaled=False)
+            bred = breed(formulas, ranked, own, terminals, mixed(key + slot), useful, scaled=False)
             receivers = everyone.take(bred.ancestors)
             found.append(Offspring(_with_formulas(receivers, slot, bred.population), bred.ancestors))
     if exchanged:
-        found.append(_exchanged(everyone, select(exchanged), select(exchanged), segments, rng))
+        receiving, giving = (winners(ranked, exchanged, settings.tournament, rng) for _ in range(2))
+        found.append(_exchanged(everyone, receiving, giving, segments, rng))
     return Offspring(
         Population.concatenate([each.population for each in found]), np.concatenate([each.ancestors for each in found])
     )
@@ -150,7 +152,7 @@ def _with_formulas(receivers: Population, slot: int, formulas: Population) -> Po
     codes[:, : formulas.width] = primitives.codes_of_slots[slot][formulas.codes]
     values[:, : formulas.width] = formulas.values
     donors = Population(codes, values, formulas.sizes, primitives)
-    return splice(receivers, ends, ends + 1 - begins, donors, formulas.sizes - 1, formulas.sizes)
+    return spliced(receivers, ends, ends + 1 - begins, donors, formulas.sizes - 1, formulas.sizes)
 
 
 def _exchanged(
@@ -166,4 +168,4 @@ def _exchanged(
             first, last = _places(individuals.take(here), segment)
             begins[side, here], ends[side, here] = first, last
     sizes = ends + 1 - begins
-    return Offspring(splice(receivers, ends[0], sizes[0], donors, ends[1], sizes[1]), receiving)
+    return Offspring(spliced(receivers, ends[0], sizes[0], donors, ends[1], sizes[1]), receiving)

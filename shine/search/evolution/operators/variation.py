@@ -1,35 +1,26 @@
 """Offspring from parents: subtree crossover and mutation, hoist, point, constant and coefficient mutation.
 
-Every operator is a pure function of whole arrays of parents. The width of the population limits the size. Operators
-draw only replacements that keep the limits: no offspring is repaired or drawn again.
-
-`offspring` draws the parents of each operator, and applies the operators by their shares.
+A generation is one call of native code. Each offspring has random numbers of its own, which depend on the key of the
+generation and on its place in it. Operators draw only replacements that keep the limits: no offspring is repaired or
+drawn again.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from shine.base.typing import Codes, Indices, Mask
-from shine.compiler.arrays import exp
-from shine.compiler.tapes import (
-    Subtrees,
-    constant_counts,
-    pick_cells,
-    pick_hoists,
-    pick_points,
-    pick_subtrees,
-    splice_tapes,
-)
-from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
-from shine.lang.growth import Terminals
+from shine.base.typing import AnyArray, Codes, Floats, Indices
+from shine.compiler.native import native
+from shine.lang.forms.primitives import PrimitiveSet
+from shine.lang.growth import Terminals, by_arity, draw_terminal, grow_tree, lay_out, mixed, uniform
 from shine.lang.population import Population
-from shine.search.evolution.operators.creation import grown
+from shine.search.evolution.operators.selection import tournament
 from shine.search.evolution.settings import EvolutionSettings
+
+CROSSOVER, SUBTREE, PART, HOIST, POINT, NUMBER, COEFFICIENT = range(7)
+"""The operators, in the order of `EvolutionSettings.shares`."""
 
 FUNCTION_BIAS = 0.9
 """Probability that a crossover or mutation point is a function, if there is one to choose (Koza 1992)."""
@@ -38,7 +29,218 @@ LARGEST_MUTATION = 8
 """Most nodes of the random subtree that subtree mutation inserts."""
 
 
-def splice(
+def sweep(first: int, length: int, codes: Codes, arities: Indices, sizes: Indices, depths: Indices) -> int:
+    """Write nodes and levels of the subtree that ends at each position of a tape."""
+    for at in range(length):
+        size, depth = 1, 1
+        for _ in range(arities[codes[first + at]]):
+            depth = max(depth, 1 + depths[at - size])
+            size += sizes[at - size]
+        sizes[at], depths[at] = size, depth
+    return 0
+
+
+def level_of(at: int, length: int, sizes: Indices) -> int:
+    """Distance of a node from the root."""
+    level = 0
+    for above in range(at + 1, length):
+        level += above - sizes[above] < at
+    return level
+
+
+def pick_subtree(stream: int, first: int, length: int, room: int, headroom: int, least: int, codes: Codes,
+                 sizes: Indices, depths: Indices) -> int:  # fmt: skip
+    """Where a subtree of at most `room` nodes and `headroom` levels ends.
+
+    It is a function, with a code of at least `least`, with probability `FUNCTION_BIAS` if functions and terminals fit.
+    """
+    wanted = uniform(stream, 0) < FUNCTION_BIAS
+    every, own = 0, 0
+    for at in range(length):
+        if sizes[at] <= room and depths[at] <= headroom:
+            every += 1
+            own += (codes[first + at] >= least) == wanted
+    left = int(uniform(stream, 1) * (own if own > 0 else every))
+    at = -1
+    while left >= 0 and at < length - 1:
+        at += 1
+        if sizes[at] <= room and depths[at] <= headroom:
+            left -= 1 if own == 0 else (codes[first + at] >= least) == wanted
+    return at
+
+
+def lift(first: int, count: int, codes: Codes, values: Floats, piece: Codes, numbers: Floats) -> int:
+    """Copy some nodes of a tape."""
+    for at in range(count):
+        piece[at], numbers[at] = codes[first + at], values[first + at]
+    return 0
+
+
+def splice(first: int, length: int, begin: int, removed: int, other: int, inserted: int, row: int, width: int,
+           codes: Codes, values: Floats, piece: Codes, numbers: Floats, new_codes: Codes,
+           new_values: Floats) -> int:  # fmt: skip
+    """Write a tape with the `removed` nodes from a position on replaced by `inserted` ones; return its length."""
+    for at in range(begin):
+        new_codes[row + at], new_values[row + at] = codes[first + at], values[first + at]
+    for at in range(inserted):
+        new_codes[row + begin + at], new_values[row + begin + at] = piece[other + at], numbers[other + at]
+    growth = inserted - removed
+    for at in range(begin + inserted, length + growth):
+        new_codes[row + at], new_values[row + at] = codes[first + at - growth], values[first + at - growth]
+    for at in range(length + growth, width):
+        new_codes[row + at], new_values[row + at] = 0, 0.0
+    return length + growth
+
+
+def hoist(stream: int, length: int, sizes: Indices) -> int:
+    """Where a subtree ends that is no leaf, unless there are only leaves."""
+    every, single = 0, length == 1
+    for at in range(length):
+        every += max(sizes[at] > 1, single)
+    left, at = int(uniform(stream, 0) * every), -1
+    while left >= 0 and at < length - 1:
+        at += 1
+        left -= max(sizes[at] > 1, single)
+    return at
+
+
+def mutate_points(stream: int, row: int, length: int, least: int, features: int, limits: Floats, arities: Indices,
+                  functions: Codes, fitting: Indices, codes: Codes, values: Floats) -> int:  # fmt: skip
+    """Replace one node or more (two on average) by others of the same arity; a function may have no other."""
+    always, share = int(uniform(stream, 0) * length), 1.0 / length
+    for at in range(length):
+        own = mixed(stream + 1 + at)
+        if at == always or uniform(own, 0) < share:
+            code = codes[row + at]
+            if code < least:
+                draw_terminal(mixed(own + 1), row + at, features, limits, codes, values)
+            else:
+                begin, last = fitting[arities[code]], fitting[arities[code] + 1] - 1
+                # The last one takes the place of the node's own.
+                other = functions[begin + int(uniform(own, 1) * (last - begin))]
+                codes[row + at] = functions[last] if other == code else other
+    return 0
+
+
+def mutate_constant(stream: int, row: int, length: int, codes: Codes, values: Floats) -> int:
+    """Move a constant, if there is one: by a small or a large relative step, or to a whole number nearby."""
+    every = 0
+    for at in range(row, row + length):
+        every += codes[at] == 0
+    left, at = int(uniform(stream, 0) * every), row - 1
+    while left >= 0 and at < row + length - 1:
+        at += 1
+        left -= codes[at] == 0
+    if every > 0:
+        # Relative steps of all orders of magnitude from 0.001 to 1: large ones find a constant, small ones refine it.
+        scale = 1.0 - 0.5 * uniform(stream, 1)
+        for _ in range(int(10 * uniform(stream, 2))):
+            scale = 0.5 * scale
+        # Nearly normal, of variance 1: the sum of three uniform numbers.
+        step = 2.0 * (uniform(stream, 3) + uniform(stream, 4) + uniform(stream, 5) - 1.5)
+        size = 0.0 - values[at] if values[at] < 0.0 else values[at]
+        moved = values[at] + scale * step * (size if size > 0.1 else 0.1)
+        size = 0.0 - moved if moved < 0.0 else moved
+        if uniform(stream, 6) < 0.2 and size < 1e15:
+            size = int(size + 0.5) * 1.0
+            moved = 0.0 - size if moved < -0.5 else size
+        values[at] = moved
+    return 0
+
+
+def pick_room(stream: int, end: int, length: int, deepest: int, sizes: Indices, depths: Indices) -> int:
+    """A position before `end` whose subtree may be one level lower; -1 if there is none."""
+    every = 0
+    for at in range(end):
+        every += depths[at] < deepest - level_of(at, length, sizes)
+    left, at = int(uniform(stream, 0) * every), -1
+    while every > 0 and left >= 0 and at < end - 1:
+        at += 1
+        left -= depths[at] < deepest - level_of(at, length, sizes)
+    return at
+
+
+@native("variation", writes=14)
+def breed_tapes(
+    n: int, width: int, key: int, count: int, useful: int, competitors: int, deepest: int, least: int, features: int,
+    neutral: int, scaled: int, ranked: Indices, codes: Codes, values: Floats, lengths: Indices, other_codes: Codes,
+    other_values: Floats, other_lengths: Indices, shares: Floats, limits: Floats, arities: Indices, functions: Codes,
+    fitting: Indices, neutrals: Codes, elements: Floats, sizes: Indices, depths: Indices, tree: Codes, parents: Indices,
+    levels: Indices, waiting: Indices, nodes: Indices, others: Indices, piece: Codes, numbers: Floats,
+    new_codes: Codes, new_values: Floats, new_lengths: Indices, ancestors: Indices,
+) -> None:  # fmt: skip
+    """Write n offspring of `count` ranked parents; see `breed`."""
+    for i in range(n):
+        stream, operator = mixed(key + i), 0
+        drawn = uniform(stream, 0)
+        while drawn >= shares[operator]:
+            operator += 1
+        parent = ranked[tournament(mixed(stream + 1), competitors, count)]
+        first, length = parent * width, lengths[parent]
+        sweep(first, length, codes, arities, sizes, depths)
+        begin, removed, inserted = length, 0, 0
+        if operator <= PART:
+            own = mixed(stream + 2)
+            at = pick_subtree(own, first, length, length, length, least, codes, sizes, depths)
+            begin, removed = at + 1 - sizes[at], sizes[at]
+            room, headroom, own = width - length + removed, deepest - level_of(at, length, sizes), mixed(stream + 3)
+            if operator == SUBTREE:
+                target = 1 + int(uniform(stream, 4) * min(room, LARGEST_MUTATION))
+                inserted = grow_tree(own, target, headroom, 0.0, arities, functions, fitting, tree, parents, levels,
+                                     waiting)  # fmt: skip
+                own = mixed(stream + 5)
+                lay_out(own, 0, inserted, features, limits, tree, parents, nodes, waiting, piece, numbers)
+            elif operator == CROSSOVER:
+                other = ranked[tournament(mixed(stream + 4), competitors, count)]
+                sweep(other * width, lengths[other], codes, arities, nodes, others)
+                at = pick_subtree(own, other * width, lengths[other], room, headroom, least, codes, nodes, others)
+                inserted = nodes[at]
+                lift(other * width + at + 1 - inserted, inserted, codes, values, piece, numbers)
+            else:
+                other = int(uniform(stream, 4) * useful)
+                length_of = other_lengths[other]
+                sweep(other * width, length_of, other_codes, arities, nodes, others)
+                at = pick_subtree(own, other * width, length_of, room, headroom, least, other_codes, nodes, others)
+                inserted = nodes[at]
+                lift(other * width + at + 1 - inserted, inserted, other_codes, other_values, piece, numbers)
+        elif operator == HOIST:
+            at = hoist(mixed(stream + 2), length, sizes)
+            begin, removed = at + 1 - sizes[at], sizes[at]
+            at = begin + int(uniform(stream, 3) * max(removed - 1, 1))
+            inserted = sizes[at]
+            lift(first + at + 1 - inserted, inserted, codes, values, piece, numbers)
+        elif operator == COEFFICIENT and length + 2 <= width and neutral > 0:
+            at = pick_room(mixed(stream + 2), length - scaled, length, deepest, sizes, depths)
+            if at >= 0:
+                other = int(uniform(stream, 3) * neutral)
+                begin, inserted = at + 1, 2
+                piece[0], numbers[0], piece[1], numbers[1] = 0, elements[other], neutrals[other], 0.0
+        row = i * width
+        length = splice(first, length, begin, removed, 0, inserted, row, width, codes, values, piece, numbers,
+                        new_codes, new_values)  # fmt: skip
+        if operator == POINT:
+            mutate_points(mixed(stream + 2), row, length, least, features, limits, arities, functions, fitting,
+                          new_codes, new_values)  # fmt: skip
+        if operator == NUMBER:
+            mutate_constant(mixed(stream + 2), row, length, new_codes, new_values)
+        new_lengths[i], ancestors[i] = length, parent
+
+
+@native("variation", writes=3)
+def splice_tapes(
+    n: int, width: int, codes: Codes, values: Floats, lengths: Indices, ends: Indices, removed: Indices,
+    other_codes: Codes, other_values: Floats, other_ends: Indices, inserted: Indices, new_codes: Codes,
+    new_values: Floats, new_lengths: Indices,
+) -> None:  # fmt: skip
+    """Write the tapes with the `removed` nodes before each end replaced by the `inserted` ones of other tapes."""
+    for i in range(n):
+        row = i * width
+        new_lengths[i] = splice(row, lengths[i], ends[i] + 1 - removed[i], removed[i],
+                                row + other_ends[i] + 1 - inserted[i], inserted[i], row, width, codes, values,
+                                other_codes, other_values, new_codes, new_values)  # fmt: skip
+
+
+def spliced(
     receivers: Population, ends: Indices, removed: Indices, donors: Population, given: Indices, inserted: Indices
 ) -> Population:
     """The receivers with the `removed` nodes that end at each position replaced by the `inserted` ones of the donors.
@@ -53,150 +255,10 @@ def splice(
     return Population(codes, values, sizes, receivers.primitives)
 
 
-def choose(mask: Mask, rng: np.random.Generator) -> Indices:
-    """One position of each row, drawn uniformly from those where the mask holds; every row must have one."""
-    found = np.empty(len(mask), np.int64)
-    pick_cells(len(mask), mask.shape[1], mask, rng.random(len(mask)), found)
-    return found
-
-
-def choose_subtrees(
-    population: Population, room: Indices, headroom: Indices, rng: np.random.Generator
-) -> tuple[Indices, Indices, Indices]:
-    """One subtree of each individual, of at most `room` nodes and `headroom` levels: where it ends, its nodes, and its
-    distance from the root. It is a function with probability `FUNCTION_BIAS` if functions and terminals fit."""
-    n, width, primitives = len(population), population.width, population.primitives
-    found, nodes, levels = np.empty((3, n), np.int64)
-    tapes = population.codes, population.sizes, primitives.arities
-    draws = rng.random(n) < FUNCTION_BIAS, rng.random(n)
-    sizes, depths = np.empty((2, width), np.int64)
-    first = primitives.first_function
-    pick_subtrees(n, width, first, *tapes, room, headroom, *draws, sizes, depths, found, nodes, levels)
-    return found, nodes, levels
-
-
-def subtree_crossover(
-    receivers: Population, donors: Population, max_depth: int, rng: np.random.Generator
-) -> Population:
-    """Receivers with one subtree replaced by a subtree of their donor (Koza 1992).
-
-    Parameters
-    ----------
-    receivers, donors : Population
-        The same number of individuals; the i-th donor gives to the i-th receiver.
-    max_depth : int
-        Most levels of an offspring.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Population
-        The donor's subtree is drawn from the subtrees that keep the offspring within both limits; every leaf does.
-    """
-    removed, nodes, levels = choose_subtrees(receivers, receivers.sizes, receivers.sizes, rng)
-    room = receivers.width - receivers.sizes + nodes
-    given, inserted, _ = choose_subtrees(donors, room, max_depth - levels, rng)
-    return splice(receivers, removed, nodes, donors, given, inserted)
-
-
-def subtree_mutation(parents: Population, max_depth: int, terminals: Terminals, rng: np.random.Generator) -> Population:
-    """Parents with one subtree replaced by a random one, grown by PTC2 to at most `LARGEST_MUTATION` nodes."""
-    n, primitives, width = len(parents), parents.primitives, parents.width
-    removed, nodes, levels = choose_subtrees(parents, parents.sizes, parents.sizes, rng)
-    room = np.minimum(width - parents.sizes + nodes, LARGEST_MUTATION)
-    targets = 1 + (rng.random(n) * room).astype(np.int64)
-    inserted = grown(primitives, width, targets, max_depth - levels, np.zeros(n), terminals, rng)
-    return splice(parents, removed, nodes, inserted, inserted.sizes - 1, inserted.sizes)
-
-
-def hoist_mutation(parents: Population, rng: np.random.Generator) -> Population:
-    """Parents with one subtree replaced by a smaller one inside it (Kinnear 1993); single nodes do not change."""
-    n, arities = len(parents), parents.primitives.arities
-    ends, removed, kept, inserted = np.empty((4, n), np.int64)
-    given = parents.codes, parents.sizes, arities, rng.random(n), rng.random(n), np.empty(parents.width, np.int64)
-    pick_hoists(n, parents.width, *given, ends, removed, kept, inserted)
-    return splice(parents, ends, removed, parents, kept, inserted)
-
-
-def point_mutation(parents: Population, terminals: Terminals, rng: np.random.Generator) -> Population:
-    """Parents with one or more nodes (two on average) replaced by others of the same arity.
-
-    A function does not change if no other has its arity.
-    """
-    n, width = len(parents), parents.width
-    cells, count = np.empty(n * width, np.int64), np.empty(1, np.int64)
-    pick_points(n, width, parents.sizes, rng.random((n, width)), rng.random(n), cells, count)
-    cells = cells[: count[0]]
-    old = parents.codes.ravel()[cells]
-    new = _others(old, parents.primitives, rng)
-    new_values = np.zeros(len(new))
-    leaf = old < parents.primitives.first_function
-    new[leaf], new_values[leaf] = terminals.draw(int(np.count_nonzero(leaf)), parents.primitives, rng)
-    codes, values = parents.codes.copy(), parents.values.copy()
-    codes.ravel()[cells], values.ravel()[cells] = new, new_values
-    return Population(codes, values, parents.sizes.copy(), parents.primitives)
-
-
-def constant_mutation(parents: Population, rng: np.random.Generator) -> Population:
-    """Parents with one constant moved: by a small or a large relative step, or to a whole number nearby.
-
-    A parent without constants does not change.
-    """
-    rows = np.flatnonzero(constant_counts(parents))
-    positions = choose(parents.take(rows).constants, rng)
-    old = parents.values[rows, positions]
-    # Relative steps of all orders of magnitude from 0.001 to 1: large ones find a constant, small ones refine it.
-    scale = exp(-3 * math.log(10) * rng.random(len(rows)))
-    moved = old + scale * rng.standard_normal(len(rows)) * np.maximum(np.abs(old), 0.1)
-    moved = np.where(rng.random(len(rows)) < 0.2, np.rint(moved) + 0.0, moved)
-    values = parents.values.copy()
-    values[rows, positions] = moved
-    return Population(parents.codes.copy(), values, parents.sizes.copy(), parents.primitives)
-
-
-def coefficient_mutation(
-    population: Population, max_depth: int, rng: np.random.Generator, *, at_root: bool = False
-) -> Population:
-    """Parents with one subtree multiplied by 1, or with 0 added to it: the same values, and one more constant to fit.
-
-    With linear scaling, which fits the coefficients of the root, the root is not chosen. Parents without room do not
-    change; no parent does if the primitives neither multiply nor add.
-    """
-    width, neutral, subtrees = population.width, neutral_elements(population.primitives), Subtrees.of(population)
-    choosable = np.arange(width) < (population.sizes - (not at_root))[:, None]
-    allowed = choosable & (subtrees.depths < max_depth - subtrees.levels)
-    rows = np.flatnonzero(allowed.any(axis=1) & (population.sizes + 2 <= width))
-    if not neutral or not len(rows):
-        return population
-    # The constant and the function are inserted after the subtree.
-    drawn = np.array(neutral)[rng.integers(0, len(neutral), len(rows))]
-    codes, values = np.zeros((len(rows), width), np.int16), np.zeros((len(rows), width))
-    codes[:, 0], values[:, 0], codes[:, 1] = CONSTANT, drawn[:, 1], drawn[:, 0]
-    sizes = np.full(len(rows), 2)
-    inserted = Population(codes, values, sizes, population.primitives)
-    nothing = population.take(rows), choose(allowed[rows], rng), np.zeros(len(rows), np.int64)
-    changed = splice(*nothing, inserted, sizes - 1, sizes)
-    codes, values, sizes = population.codes.copy(), population.values.copy(), population.sizes.copy()
-    codes[rows], values[rows], sizes[rows] = changed.codes, changed.values, changed.sizes
-    return Population(codes, values, sizes, population.primitives)
-
-
 def neutral_elements(primitives: PrimitiveSet) -> list[tuple[int, float]]:
     """Codes of functions that have a neutral second argument, and that argument."""
     codes = primitives.function_codes
     return [(codes[name], element) for name, element in (("mul", 1.0), ("add", 0.0)) if name in codes]
-
-
-def _others(codes: Codes, primitives: PrimitiveSet, rng: np.random.Generator) -> Codes:
-    """For each code a random other code of the same arity; the code itself if there is no other."""
-    by_arity = np.argsort(primitives.arities, kind="stable")
-    ordered = primitives.arities[by_arity]
-    first = np.searchsorted(ordered, primitives.arities, side="left")[codes]
-    count = np.searchsorted(ordered, primitives.arities, side="right")[codes] - first
-    rank = np.argsort(by_arity)[codes] - first
-    step = 1 + (rng.random(len(codes)) * (count - 1)).astype(np.int64)
-    others: Codes = by_arity[first + (rank + step) % count].astype(np.int16)
-    return others
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,51 +278,52 @@ class Offspring:
 
 def breed(
     everyone: Population,
-    select: Callable[[int], Indices],
+    ranked: Indices,
     settings: EvolutionSettings,
     terminals: Terminals,
-    rng: np.random.Generator,
+    key: int,
     parts: Population | None = None,
     *,
     scaled: bool = True,
 ) -> Offspring:
-    """A generation of offspring, as many as a population has individuals.
+    """A generation of offspring, as many as a population has individuals, each by an operator and parents of its own.
 
     Parameters
     ----------
     everyone : Population
-        All possible parents.
-    select : callable
-        ``select(n)``: indices of n parents.
+        All possible parents. Their width limits the size of the offspring.
+    ranked : ndarray of shape (n_parents,), int64
+        Indices of those that may be parents, the fittest first.
     settings : EvolutionSettings
     terminals : Terminals
-    rng : numpy.random.Generator
+    key : int
+        Of the random numbers of the generation, of 64 bits.
     parts : Population, optional
         Formulas with useful parts; without them there is no part mutation.
     scaled : bool
-        Whether linear scaling fits the coefficients of each formula.
+        Whether linear scaling fits the coefficients of each formula: its root then gets no coefficient.
+
+    Notes
+    -----
+    Subtree crossover (Koza 1992) and part mutation draw from the subtrees of the donor that fit; every leaf does.
+    Subtree mutation grows a tree by PTC2 (Luke 2000). Hoist mutation (Kinnear 1993) leaves single nodes as they are.
+    Coefficient mutation multiplies a subtree by 1 or adds 0 to it: the same values, and one more constant to fit.
     """
-    counts = _counts(settings, rng, parts is not None)
-    selected = {operator: select(n) for operator, n in counts.items()}
-    parents = {operator: everyone.take(chosen) for operator, chosen in selected.items()}
-    donors, depth = everyone.take(select(counts["crossover"])), settings.max_depth
-    useful = (parts or everyone).take(rng.integers(0, len(parts or everyone), counts["part_mutation"]))
-    offspring = {
-        "crossover": subtree_crossover(parents["crossover"], donors, depth, rng),
-        "subtree_mutation": subtree_mutation(parents["subtree_mutation"], depth, terminals, rng),
-        "part_mutation": subtree_crossover(parents["part_mutation"], useful, depth, rng),
-        "hoist_mutation": hoist_mutation(parents["hoist_mutation"], rng),
-        "point_mutation": point_mutation(parents["point_mutation"], terminals, rng),
-        "constant_mutation": constant_mutation(parents["constant_mutation"], rng),
-        "coefficient_mutation": coefficient_mutation(parents["coefficient_mutation"], depth, rng, at_root=not scaled),
-    }
-    population = Population.concatenate([offspring[operator] for operator in selected])
-    return Offspring(population, np.concatenate(list(selected.values())))
-
-
-def _counts(settings: EvolutionSettings, rng: np.random.Generator, with_parts: bool) -> dict[str, int]:
-    """Random numbers of offspring by operator; they sum to the size of the population."""
-    shares = settings.shares(with_parts)
-    weights = np.array(list(shares.values()))
-    counts = rng.multinomial(settings.population, weights / weights.sum())
-    return dict(zip(shares, counts.tolist(), strict=True))
+    n, primitives, width = settings.population, everyone.primitives, everyone.width
+    useful, neutral = everyone if parts is None else parts, neutral_elements(primitives)
+    weights = np.array(list(settings.shares(parts is not None).values()))
+    shares = np.cumsum(weights) / weights.sum()
+    shares[np.flatnonzero(weights)[-1] :] = 2.0  # no draw is larger
+    most = max(LARGEST_MUTATION, int(primitives.arities.max(initial=0)))
+    room = list(np.empty((7, width), np.int64))
+    tree, piece = np.empty((2, width), np.int16)
+    codes, values, (sizes, ancestors) = np.empty((n, width), np.int16), np.empty((n, width)), np.empty((2, n), np.int64)
+    numbers = n, width, key, len(ranked), len(useful), settings.tournament, settings.max_depth
+    arrays: list[AnyArray] = [
+        *(ranked, everyone.codes, everyone.values, everyone.sizes, useful.codes, useful.values, useful.sizes, shares),
+        *(terminals.limits(primitives), primitives.arities, *by_arity(primitives, most)),
+        *(np.array([code for code, _ in neutral], np.int16), np.array([element for _, element in neutral])),
+        *room[:2], tree, *room[2:], piece, np.empty(width), codes, values, sizes, ancestors,
+    ]  # fmt: skip
+    breed_tapes(*numbers, primitives.first_function, len(primitives.features), len(neutral), scaled, *arrays)
+    return Offspring(Population(codes, values, sizes, primitives), ancestors)

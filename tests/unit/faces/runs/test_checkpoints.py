@@ -17,8 +17,8 @@ from shine.base.errors import ExportError
 from shine.faces.runs import checkpoints
 from shine.faces.runs.checkpoints import (
     Checkpoint,
+    CheckpointVersionError,
     DamagedCheckpointError,
-    NewerCheckpointError,
     Shelf,
     checkpoint_bytes,
     read_checkpoint,
@@ -87,11 +87,15 @@ def test_nothing_else_is_taken_for_a_checkpoint(tmp_path_factory: pytest.TempPat
     assert refused(CONTENT + content + b"0" * 64, folder)
 
 
-def test_a_newer_version_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("step", "remedy"), [(1, "update Shine"), (-1, "search anew")])
+def test_another_version_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, remedy: str
+) -> None:
+    other = checkpoints.VERSION + step
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "VERSION", checkpoints.VERSION + 1)
+        patch.setattr(checkpoints, "VERSION", other)
         (tmp_path / "c.npz").write_bytes(checkpoint_bytes(Checkpoint({**HEADER, "shine": "9.9"}, {})))
-    with pytest.raises(NewerCheckpointError, match=r"of version 2, written by Shine 9\.9.*update Shine"):
+    with pytest.raises(CheckpointVersionError, match=rf"of version {other}, written by Shine 9\.9.*{remedy}"):
         read_checkpoint(tmp_path / "c.npz")
 
 
@@ -100,7 +104,7 @@ def test_objects_are_not_unpickled(tmp_path: Path) -> None:
     np.lib.format.write_array(stream, np.array([print], dtype=object))
     with_object = io.BytesIO()
     with zipfile.ZipFile(with_object, "w") as archive:
-        archive.writestr("header.json", json.dumps({"format": checkpoints.FORMAT, "version": 1}))
+        archive.writestr("header.json", json.dumps({"format": checkpoints.FORMAT, "version": checkpoints.VERSION}))
         archive.writestr("evil.npy", stream.getvalue())
         archive.comment = b"0" * 64
     content = with_object.getvalue()[:-64]

@@ -32,7 +32,7 @@ def bits(island: Island) -> bytes:
     """The whole content of an island as bytes."""
     population = island.parents
     arrays = population.codes, population.values, population.sizes, island.losses
-    rest = island.generation, island.improved, repr(island.random)
+    rest = island.generation, island.improved, island.key
     return b"".join(array.tobytes() for array in arrays) + repr(rest).encode()
 
 

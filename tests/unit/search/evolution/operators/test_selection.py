@@ -5,12 +5,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shine.lang.growth import mixed
 from shine.search.evolution.operators.selection import (
     best_of_each_complexity,
     largest_of_each_complexity,
     ranking,
     rounded,
-    tournaments,
+    tournament,
+    winners,
 )
 
 
@@ -54,14 +56,17 @@ def test_parsimony_charges_for_size():
 
 
 def test_a_tournament_of_one_draws_evenly():
-    winners = tournaments(np.arange(4), 8000, 1, np.random.default_rng(0))
-    assert np.bincount(winners).min() > 1800
+    found = winners(np.arange(4), 8000, 1, np.random.default_rng(0))
+    assert np.bincount(found).min() > 1800
+    ranks = [tournament(mixed(stream), 1, 4) for stream in range(4000)]
+    assert np.bincount(ranks).min() > 900
 
 
 def test_the_fittest_wins_tournaments_of_two_with_the_expected_probability():
     # The best of 4 wins if it is one of the two competitors: 1 - (3/4)^2.
-    winners = tournaments(np.array([2, 0, 1, 3]), 20000, 2, np.random.default_rng(0))
-    assert abs(np.mean(winners == 2) - 7 / 16) < 0.02
+    found = winners(np.array([2, 0, 1, 3]), 20000, 2, np.random.default_rng(0))
+    assert abs(np.mean(found == 2) - 7 / 16) < 0.02
+    assert abs(np.mean([tournament(mixed(stream), 2, 4) == 0 for stream in range(8000)]) - 7 / 16) < 0.02
 
 
 @given(st.floats(0, allow_nan=False), st.floats(0, allow_nan=False))

@@ -76,8 +76,8 @@ def test_offspring_keep_slots_primitives_and_limits(with_parts):
     rng = np.random.default_rng(0)
     parents = created_with_slots(150, GENOME, SETTINGS, TERMINALS, rng)
     parts = parents.take(np.arange(20)) if with_parts else None
-    for _ in range(5):
-        bred = breed_slots(parents, lambda n: rng.integers(0, 150, n), SETTINGS, TERMINALS, rng, parts)
+    for seed in range(5):
+        bred = breed_slots(parents, np.arange(150), SETTINGS, TERMINALS, seed, parts)
         found = bred.population
         assert len(found) == 200 and found.is_valid and keep_slots(found).all()
         assert (formula_sizes(found) <= SIZES).all() and (formula_depths(found) <= 4).all()
@@ -85,9 +85,7 @@ def test_offspring_keep_slots_primitives_and_limits(with_parts):
 
 
 def test_each_offspring_differs_from_its_parent_in_one_segment(population):
-    rng = np.random.default_rng(0)
-    parents = population
-    bred = breed_slots(parents, lambda n: rng.integers(0, 200, n), SETTINGS, TERMINALS, rng)
+    bred = breed_slots(population, np.arange(200), SETTINGS, TERMINALS, 0)
     before = population.take(bred.ancestors)
     changed = []
     for slot in (0, 1):
