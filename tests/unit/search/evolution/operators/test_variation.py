@@ -19,8 +19,8 @@ SETTINGS = EvolutionSettings(population=300, max_size=20, max_depth=6)
 
 def only(operator, parents, n, *, max_depth=10, scaled=True, parts=None, key=11):
     """Offspring of one operator, all parents alike."""
-    settings = replace(SETTINGS, **{**NO_VARIATION, "part_mutation": 0.0, "hoist_mutation": 1e-300, operator: 1.0}, population=n,
-                       max_depth=max_depth, tournament=1)  # fmt: skip
+    shares = {**NO_VARIATION, "part_mutation": 0.0, "hoist_mutation": 1e-300, operator: 1.0}
+    settings = replace(SETTINGS, **shares, population=n, max_depth=max_depth, tournament=1)
     return breed(parents, np.arange(len(parents)), settings, Terminals(), key, parts, scaled=scaled)
 
 
