@@ -14,10 +14,10 @@ import numpy as np
 
 from shine.base.stages import stage
 from shine.data.datasets.dataset import Dataset
-from shine.search.evolution import renewal
 from shine.search.evolution.observers import NOBODY, Observers, is_true
 from shine.search.kinds.formula import FormulaProblem
 from shine.search.kinds.problem import Problem
+from shine.search.lives import evolved
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.problem.names import TranslatedSettings, translated
@@ -84,14 +84,7 @@ def _searched(
     problem = kind(dataset, translated(settings, dataset), observers, rng)
     if observers.visitor is not None:
         observers.visitor.enter(problem.view())
-    start = problem.start
-    try:
-        outcome = renewal.evolve(
-            problem.scoring, problem.interval, start, problem.evolving, problem.stop, rng, problem.watched()
-        )
-    finally:
-        if start.seeding is not None:
-            start.seeding.close()
+    outcome = evolved(problem, rng)
     with stage("refining the best formulas"):
         return problem.finished(outcome, earlier)
 

@@ -48,6 +48,8 @@ class Progress:
         Which search of several; empty if there is one.
     before : int
         Generations of the searches before it, their first populations included.
+    life : int
+        How often the search has begun anew (see `shine.search.lives`).
     """
 
     generation: int
@@ -59,6 +61,7 @@ class Progress:
     refuted: int = 0
     search: str = ""
     before: int = 0
+    life: int = 0
 
     @property
     def formula(self) -> str:
