@@ -288,6 +288,24 @@ def find_keys(n: int, slots: int, keys: Hashes, table: Integers, known: Hashes, 
         found[i] = table[slot]
 
 
+@native("tapes", writes=4)
+def find_distinct(n: int, slots: int, keys: Hashes, table: Integers, first: Indices, places: Indices,
+                  count: Indices) -> None:  # fmt: skip
+    """Write the position of each distinct key, in the order of their arrival, the place of each key among them, and
+    how many they are; `table` is all 0."""
+    found = 0
+    for i in range(n):
+        slot = keys[i] & (slots - 1)
+        while table[slot] != 0 and keys[first[table[slot] - 1]] != keys[i]:
+            slot = (slot + 1) & (slots - 1)
+        if table[slot] == 0:
+            first[found] = i
+            found += 1
+            table[slot] = found
+        places[i] = table[slot] - 1
+    count[0] = found
+
+
 @native("tapes", writes=1)
 def insert_keys(n: int, slots: int, first: int, keys: Hashes, table: Integers) -> None:
     """Write the entries first, first + 1, ... of new keys into a table."""

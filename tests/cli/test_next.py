@@ -27,7 +27,7 @@ def tied_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "rows.csv").write_text("\n".join(lines))
     text = SMALL.splitlines()
     text[1] = f"data: {{path: {folder / 'rows.csv'}, target: y, categories: one-hot}}"
-    text[2] = "evolution: {population: 100, max_size: 12, seeding: 0}"
+    text[2] = "evolution: {population: 400, max_size: 12, seeding: 0}"
     (folder / "tied.yaml").write_text("\n".join(text))
     done = shine("evolve", folder / "tied.yaml", "--out", folder / "run")
     assert done.exit_code == 0, done.stderr

@@ -19,7 +19,7 @@ import pytest
 
 from shine.base.errors import ExportError, ShineError
 from shine.faces.config import read_job
-from shine.faces.runs.checkpoints import Checkpoint, Shelf, checkpoint_bytes, read_checkpoint
+from shine.faces.runs.checkpoints import FORMAT, VERSION, Checkpoint, Shelf, checkpoint_bytes, read_checkpoint
 from shine.runs import chosen_folder, read_result, resume_job, run_job
 
 CONFIG = """
@@ -126,32 +126,21 @@ def test_a_header_of_wrong_content(
     assert len(told) < 600
 
 
-def test_a_random_generator_of_wrong_content(run: Path, good: Checkpoint, tmp_path: Path) -> None:
-    state = good.header["random"]
-    twister = np.random.MT19937(0).state
-    twister = {**twister, "state": {"key": twister["state"]["key"].tolist(), "pos": 10**6}}
-    for random_state, message in [
-        ({**state, "bits": {**state["bits"], "bit_generator": "Other"}}, "unknown random generator 'Other'"),
-        (
-            {**state, "bits": {**state["bits"], "state": {"state": -1, "inc": 1}}},
-            "part of the random generator's state is missing",
-        ),
-        ({**state, "bits": twister}, "pos of the random generator is 1000000, beyond its table"),
-        (
-            {**state, "seed": {**state["seed"], "pool_size": 10**12}},
-            "seed of the random generator has numbers out of range",
-        ),
-        ({**state, "seed": {**state["seed"], "children": -1}}, "seed of the random generator has numbers out of range"),
-    ]:
-        told = resumed(run, with_header(good, random=random_state), tmp_path / "r")
-        assert told is not None and message in told, told
+@pytest.mark.parametrize("key", [-1, 2**64, 1.5, True, None, "7", [7]])
+def test_a_key_of_random_numbers_that_is_none(run: Path, good: Checkpoint, tmp_path: Path, key: Any) -> None:
+    told = resumed(run, with_header(good, key=key), tmp_path / "r")
+    assert told is not None and "key must be a whole number from 0 to " in told, told
+    islands = [{**island, "key": key} for island in good.header["islands"]]
+    told = resumed(run, with_header(good, islands=islands), tmp_path / "r")
+    assert told is not None and "key of an island must be a whole number from 0 to 18446744073709551615" in told, told
 
 
 def test_arrays_of_wrong_content(run: Path, good: Checkpoint, tmp_path: Path) -> None:
     arrays = good.arrays
     codes, sizes, scores = arrays["islands.codes"], arrays["islands.sizes"], arrays["archive.scores"]
     deep = codes.copy()
-    deep[0] = [1, 5, 5, 5, 5, 5, 5]  # sin(sin(...)), deeper than allowed
+    longest = int(sizes.argmax())
+    deep[longest, : sizes[longest]] = [1, *[5] * (sizes[longest] - 1)]  # sin(sin(...)), deeper than allowed
     best = int(np.flatnonzero(np.isfinite(scores[:, 0]))[-1])
     moved = arrays["archive.codes"].copy()
     moved[best] = [1, *[0] * (codes.shape[1] - 1)]
@@ -187,7 +176,7 @@ def claimed(shape: str, dtype: str = "<f8") -> bytes:
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
 
 
-HEADER = json.dumps({"format": "shine checkpoint", "version": 1}).encode()
+HEADER = json.dumps({"format": FORMAT, "version": VERSION}).encode()
 FILES = {
     "compressed": (signed({"header.json": HEADER, "big.npy": bytes(10**7)}, zipfile.ZIP_DEFLATED), "are compressed"),
     "no header": (signed({"a.npy": b""}), "no item named 'header.json'"),
@@ -195,9 +184,9 @@ FILES = {
     "deep": (signed({"header.json": b"[" * 100_000}), "cannot be read"),
     "digits": (signed({"header.json": HEADER[:-1] + b', "n": ' + b"9" * 5000 + b"}"}), "cannot be read"),
     "another format": (signed({"header.json": b'{"format": "x", "version": 1}'}), "it is a 'x' of version '1'"),
-    "version 0": (signed({"header.json": HEADER.replace(b"1}", b"0}")}), "of version '0', not"),
-    "version true": (signed({"header.json": HEADER.replace(b"1}", b"true}")}), "of version 'True', not"),
-    "version text": (signed({"header.json": HEADER.replace(b"1}", b'"2"}')}), "of version '2', not"),
+    "version 0": (signed({"header.json": HEADER.replace(b"2}", b"0}")}), "of version '0', not"),
+    "version true": (signed({"header.json": HEADER.replace(b"2}", b"true}")}), "of version 'True', not"),
+    "version text": (signed({"header.json": HEADER.replace(b"2}", X)}), "of version '2', not"),
     "claims terabytes": (signed({"header.json": HEADER, "a.npy": claimed("(1000000000000,)")}), "has 0 bytes"),
     "negative shape": (signed({"header.json": HEADER, "a.npy": claimed("(-1, 0)")}), "has 0 bytes"),
     "objects": (signed({"header.json": HEADER, "a.npy": claimed("(0,)", "|O")}), "Object arrays cannot be loaded"),

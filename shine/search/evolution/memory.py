@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 
-from shine.base.typing import Floats, Hashes, Mask
-from shine.compiler.tapes import find_keys, hash_tapes, insert_keys
+from shine.base.typing import Floats, Hashes, Indices, Mask
+from shine.compiler.tapes import find_distinct, find_keys, hash_tapes, insert_keys
 from shine.lang.population import Population
 
 CAPACITY = 1 << 20
@@ -45,6 +45,14 @@ def _hashed(population: Population, whole: bool) -> Hashes:
     tapes = population.codes, population.values.view(np.uint64), population.sizes
     hash_tapes(len(population), population.width, whole, *tapes, found)
     return found
+
+
+def distinct(keys: Hashes) -> tuple[Indices, Indices]:
+    """Positions of the distinct keys, in the order of their arrival, and the place of each key among them."""
+    n, slots = len(keys), 1 << (4 * len(keys)).bit_length()
+    first, places, count = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(1, np.int64)
+    find_distinct(n, slots, keys, np.zeros(slots, np.int32), first, places, count)
+    return first[: count[0]], places
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from shine.lang.forms.primitives import CONSTANT
 from shine.lang.population import Population
 from shine.search.description import DescriptionLength
 from shine.search.evolution.archive import Archive
-from shine.search.evolution.memory import CAPACITY, Known, Memory, hashes
+from shine.search.evolution.memory import CAPACITY, Known, Memory, distinct, hashes
 from shine.search.seeding.effort import Deadline
 
 ORDINARY = 2.0**64
@@ -196,7 +196,9 @@ class Scorer:
             If the deadline passes before all of them are scored, and a formula with a finite loss is known.
         """
         population = self._without_factors(population)
-        keys, first, inverse = np.unique(hashes(population), return_index=True, return_inverse=True)
+        every = hashes(population)
+        first, inverse = distinct(every)
+        keys = every[first]
         known, losses = self._memory.recall(keys)
         unknown = np.flatnonzero(~known)
         new, done = population.take(first[unknown]), 0
@@ -230,14 +232,13 @@ class Scorer:
         self.evaluations += len(population)
 
     def _remember(self, keys: Hashes, before: Scores, fitted: Population, after: Scores) -> None:
-        """Remember new individuals, by ascending keys, and then the fitted forms of those that the fit changed."""
+        """Remember new individuals, and then the fitted forms of those that the fit changed."""
+        self._memory.store(keys, before.losses)
         changed = np.flatnonzero(before.losses != after.losses)
-        found, first = np.unique(hashes(fitted.take(changed)), return_index=True)
-        new = ~self._memory.recall(found)[0]
-        if len(keys):
-            new &= keys.take(np.searchsorted(keys, found), mode="clip") != found
-        losses = np.concatenate([before.losses, after.losses[changed[first[new]]]])
-        self._memory.store(np.concatenate([keys, found[new]]), losses)
+        found = hashes(fitted.take(changed))
+        first, _ = distinct(found)
+        first = first[~self._memory.recall(found[first])[0]]
+        self._memory.store(found[first], after.losses[changed[first]])
 
     def _evaluate(self, new: Population, limits: Floats, useless: Floats) -> tuple[Population, Scores, Scores]:
         """Individuals with fitted constants if these are better; the scores before and after the fit."""

@@ -80,6 +80,8 @@ def test_native_kernels_do_what_they_do_in_python():
          [*np.empty((3, 4, n)), np.empty((4, n), np.bool_)]),
         (tapes.keep_finite, (n,), list(rng.choice([1.0, 2.0, np.inf, np.nan], (3, n)))),
         (tapes.insert_keys, (90, 128, 1, keys), [np.zeros(128, np.int32)]),
+        (tapes.find_distinct, (90, 128, keys // np.uint64(1 << 57)),
+         [np.zeros(128, np.int32), *np.zeros((2, 90), np.int64), np.zeros(1, np.int64)]),
     ):  # fmt: skip
         again = [array.copy() for array in room]
         kernel(*given, *room)

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from unit.search.evolution.oracles import population_of, primitive_set
 
 from shine.lang.growth import Terminals
-from shine.search.evolution.memory import Memory, hashes
+from shine.search.evolution.memory import Memory, distinct, hashes
 from shine.search.evolution.operators.creation import ptc2
 
 PRIMITIVES = primitive_set()
@@ -110,3 +112,11 @@ def test_a_memory_with_the_contents_of_another_behaves_like_it():
         (known, losses), (other, others) = memory.recall(everything), copy.recall(everything)
         assert known.tolist() == other.tolist()
         assert losses[known].tolist() == others[known].tolist()
+
+
+@given(st.lists(st.integers(1, 2**64 - 1) | st.integers(1, 9), max_size=60))
+def test_distinct_keys_come_in_the_order_of_their_arrival(numbers):
+    keys = np.array(numbers, np.uint64)
+    first, places = distinct(keys)
+    assert keys[first].tolist() == list(dict.fromkeys(numbers))
+    assert keys[first][places].tolist() == numbers
