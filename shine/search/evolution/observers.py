@@ -49,7 +49,7 @@ class Progress:
     before : int
         Generations of the searches before it, their first populations included.
     life : int
-        How often the search has begun anew (see `shine.search.lives`).
+        How often the search has begun anew (see `shine.search.run`).
     """
 
     generation: int
@@ -169,17 +169,13 @@ class Visitor(Protocol):
         ...
 
 
-def ignore(progress: Progress) -> None:
-    """Report nothing."""
+def ignore(told: object) -> None:
+    """Report or save nothing."""
 
 
 def is_true(answer: object) -> bool:
     """Whether a report ends the run: it answers True, also NumPy's; other answers mean nothing."""
     return isinstance(answer, bool | np.bool_) and bool(answer)
-
-
-def forget(state: object) -> None:
-    """Save nothing."""
 
 
 def none_arrive() -> None:
@@ -220,7 +216,7 @@ class Observers:
     report: Callable[[Progress], object] = ignore
     visitor: Visitor | None = None
     state: State | None = None
-    save: Callable[[State], None] = forget
+    save: Callable[[State], None] = ignore
     arrivals: Callable[[], Population | None] = none_arrive
     pool: Pool | None = None
     clock: Callable[[], float] = time.monotonic

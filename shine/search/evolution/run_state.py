@@ -42,7 +42,7 @@ Arrays = Mapping[str, AnyArray]
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """Former lives of a run (see `shine.search.lives`): how many, what they took, and what they found."""
+    """Former lives of a run (see `shine.search.run`): how many, what they took, and what they found."""
 
     lives: int = 0
     generations: int = 0
@@ -164,13 +164,9 @@ class State:
         generation = check_integer(header["generation"], "generation")
         weights = weights_of(header["complexity"])
         evaluations, before = check_integer(header["evaluations"], "evaluations"), header["past"]
-        lives = check_integer(before["lives"], "former lives", 0, generation)
-        past = Past(
-            lives,
-            check_integer(before["generations"], "generations of former lives", 0, generation),
-            check_integer(before["evaluations"], "evaluations of former lives", 0, evaluations),
-            _archive("past", arrays, primitives, weights) if lives else None,
-        )
+        most = {"lives": generation, "generations": generation, "evaluations": evaluations}
+        past = [check_integer(before[name], f"past {name}", 0, limit) for name, limit in most.items()]
+        former = _archive("past", arrays, primitives, weights) if past[0] else None
         return cls(
             tuple(_islands(header["islands"], arrays, primitives, generation)),
             _archive("archive", arrays, primitives, weights),
@@ -182,7 +178,7 @@ class State:
             seconds_of(header["seconds"]),
             check_integer(header["key"], "key"),
             text_of(header["noise"], "noise"),
-            past,
+            Past(past[0], past[1], past[2], former),
         )
 
 
@@ -280,10 +276,8 @@ def check_state(state: State, primitives: PrimitiveSet, settings: EvolutionSetti
         raise StrangeStateError("the state belongs to a run with another primitive set")
     empty = Archive.empty(primitives, width_of(primitives, settings.max_size), settings.complexity)
     found = state.archive.individuals.codes.shape, dict(state.archive.weights), len(state.islands)
-    wide = state.past.archive is not None and state.past.archive.individuals.width > max(
-        empty.individuals.width, settings.longest
-    )
-    if wide or found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
+    widths = empty.individuals.width, settings.longest, (state.past.archive or empty).individuals.width
+    if max(widths) > max(widths[:2]) or found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
         raise StrangeStateError("the state belongs to a run with another max_size, complexity or number of islands")
     everyone = [*(island.parents for island in state.islands), state.parts]
     nodes, levels = formula_limits(primitives, settings.max_size, settings.max_depth)

@@ -11,7 +11,7 @@ from shine.base.parallel import opened
 from shine.data.datasets.dataset import Dataset
 from shine.faces.keywords import settings_from
 from shine.lang.vocabulary import primitive_table
-from shine.search import lives
+from shine.search import run as lives
 from shine.search.evolution.observers import Observers, Progress
 from shine.search.evolution.run_state import State
 from shine.search.models.result import Result
