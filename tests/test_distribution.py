@@ -9,6 +9,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import shine
 from shine.base.distribution import DISTRIBUTION
 
@@ -66,6 +68,7 @@ def test_the_distribution_has_the_name_that_messages_say() -> None:
     assert PROJECT["name"] == DISTRIBUTION
 
 
+@pytest.mark.slow
 def test_each_package_that_is_imported_is_declared() -> None:
     nodes = [node for path in SOURCES for node in ast.walk(ast.parse(path.read_bytes()))]
     found = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}

@@ -186,7 +186,7 @@ FILES = {
     "another format": (signed({"header.json": b'{"format": "x", "version": 1}'}), "it is a 'x' of version '1'"),
     "version 0": (signed({"header.json": HEADER.replace(b"2}", b"0}")}), "of version '0', not"),
     "version true": (signed({"header.json": HEADER.replace(b"2}", b"true}")}), "of version 'True', not"),
-    "version text": (signed({"header.json": HEADER.replace(b"2}", X)}), "of version '2', not"),
+    "version text": (signed({"header.json": HEADER.replace(b"2}", b'"2"}')}), "of version '2', not"),
     "claims terabytes": (signed({"header.json": HEADER, "a.npy": claimed("(1000000000000,)")}), "has 0 bytes"),
     "negative shape": (signed({"header.json": HEADER, "a.npy": claimed("(-1, 0)")}), "has 0 bytes"),
     "objects": (signed({"header.json": HEADER, "a.npy": claimed("(0,)", "|O")}), "Object arrays cannot be loaded"),

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 import shine
 from shine.data.datasets.dataset import Dataset
@@ -20,7 +21,10 @@ def dataset_of(weighted: bool) -> Dataset:
     return Dataset.from_arrays(X, X[:, 0] * X[:, 1], sample_weight=np.arange(1.0, 301) if weighted else None)
 
 
-@pytest.mark.parametrize("loss", ["mse", "rmse", "r2", "mae", "huber", "log_cosh", "student_t", "poisson", "quantile"])
+LOSSES = ["mse", "rmse", "r2", "mae", "huber", "log_cosh", "student_t", "poisson", "quantile"]
+
+
+@pytest.mark.parametrize("loss", mostly_slow(LOSSES, fast=["mse", "student_t"]))
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_losses_of_every_tier_are_confirmed(loss, dtype, weighted):

@@ -46,6 +46,7 @@ def test_bounds_groups_and_fixed_numbers():
     assert shine.fit("8*exp(-350/(t [K] + 45))", TABLE, "y").best.loss == pytest.approx(0.002**2, rel=0.3)
 
 
+@pytest.mark.slow
 def test_the_formula_has_its_place_beside_a_front():
     table, y = TABLE[["t [K]"]], TABLE.y
     front = shine.evolve(table, y, generations=1, seed=0, noise="absolute", max_size=3)

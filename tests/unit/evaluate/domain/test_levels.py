@@ -30,6 +30,7 @@ def judged(sources: list[str], rows: Dataset = ROWS, enough: float = 0.0) -> lis
     return confirmation.confirmed(evaluator, population, evaluator.score(population)).tolist()
 
 
+@pytest.mark.slow
 def test_what_rows_show_is_kept_and_what_no_row_tests_is_not():
     assert [each for each, kept in zip(SMOOTH, judged(SMOOTH), strict=True) if not kept] == []
     assert [each for each, kept in zip(ABSURD, judged(ABSURD), strict=True) if kept] == []

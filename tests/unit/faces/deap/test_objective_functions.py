@@ -102,6 +102,7 @@ def test_given_constants_replace_defaults():
     assert objective([3.0, 4.0]) == (28.0,)
 
 
+@pytest.mark.slow
 def test_the_benchmarks_of_one_vector_compile():
     unlike = {"rand", "shekel", "dtlz1", "dtlz2", "dtlz3", "dtlz4", "dtlz5", "dtlz6", "dtlz7"}
     x = [0.25, 0.5]

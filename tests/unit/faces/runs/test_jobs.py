@@ -197,7 +197,8 @@ stop: {generations: 12, seconds: null}
 """
 
 
-@pytest.mark.parametrize("settings", mostly_slow([[], ["evolution.rows=50", "evolution.renewal=3"]], fast=[[]]))
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [[], ["evolution.rows=50", "evolution.renewal=3"]])
 def test_a_run_goes_on_in_the_midst_of_its_seeding(
     settings: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

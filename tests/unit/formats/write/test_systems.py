@@ -138,6 +138,7 @@ def test_constants_by_run_are_in_one_program_of_python():
         program["simulate"]([3.0], times, "other", lambda time: 1.0)
 
 
+@pytest.mark.slow
 def test_constants_by_run_are_in_one_program_of_jax():
     pytest.importorskip("diffrax")
     program = namespace(export_system(alone(), "jax"))

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.lang.parse import parse
@@ -44,7 +45,7 @@ UNEXPLAINED = {
 }
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", mostly_slow(range(3), fast=[0]))
 @pytest.mark.parametrize("kind", UNEXPLAINED)
 def test_nothing_was_found_and_why(kind, seed):
     make, why = UNEXPLAINED[kind]

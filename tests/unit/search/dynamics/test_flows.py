@@ -71,6 +71,7 @@ def test_a_search_that_is_late_ends():
     assert found(run(0.1 * np.arange(101)), late=lambda: True) is None
 
 
+@pytest.mark.slow
 def test_wild_readings_do_no_harm():
     rng = np.random.default_rng(0)
     wild = Trajectory(np.arange(80.0), 10 ** rng.uniform(-30, 30, (80, 3)), np.zeros((80, 0)))

@@ -66,6 +66,7 @@ def test_the_front_is_that_of_the_table_in_memory_if_the_sample_is_the_whole(pat
     alike(shine.evolve(open_dataset(path, stream=True), **options), memory)
 
 
+@pytest.mark.slow
 def test_digits_are_counted_without_a_forbidden_column(path):
     options = {**SETTINGS, "generations": 0, "population": 20, "seeding_members": 30, "guesses": ["a/b"]}
     options |= {"features": ["w", "a", "b"], "constraints": {"forbidden": ["w"]}}

@@ -54,6 +54,7 @@ def test_an_inexact_formula_stays():
     assert short("f*i + b*(1.5*b + 1.5)", loss=0.1) is None
 
 
+@pytest.mark.slow
 def test_a_search_hands_over_the_shortest_exact_formula():
     y = X[:, 0] * X[:, 2] + 3 * X[:, 1]
     guess = "f*i + b*(1.5*b + 1.5)"

@@ -43,6 +43,7 @@ def texts(found):
     return [] if found is None else [str(found.candidates.tree(at)) for at in range(len(found.candidates))]
 
 
+@pytest.mark.slow
 def test_all_slices_find_what_the_stage_finds_in_one_go():
     stage = begun()
     told = [texts(stage.until(number, NEVER)) for number in range(40)]
