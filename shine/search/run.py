@@ -31,6 +31,7 @@ from shine.search.evolution.memory import Known
 from shine.search.evolution.observers import NOBODY, Observers, Progress, ignore, is_true
 from shine.search.evolution.run_state import Past, State
 from shine.search.evolution.scoring import Scorer, Scoring
+from shine.search.evolution.settings import StopSettings
 from shine.search.kinds.formula import FormulaProblem
 from shine.search.kinds.problem import Problem
 from shine.search.models.model import Model
@@ -41,9 +42,6 @@ from shine.search.seeding.effort import Deadline
 
 LIVES = 4
 """Number of the random generators of later lives, beside that of the search (see `shine.search.kinds.formula`)."""
-
-PATIENCE = 300
-"""Generations without a shorter description that end a life, if they are also as many as passed until the last one."""
 
 
 Kind = Callable[[Dataset, TranslatedSettings, Observers, np.random.Generator], Problem]
@@ -110,7 +108,7 @@ def _searched(
 
 
 def _evolved(problem: Problem, rng: np.random.Generator) -> Outcome:
-    """The outcome of the evolution, in all lives; `rng` is that of the first one."""
+    """The outcome of all lives; `rng` is that of the first."""
     observers, stop, outcome = problem.watched(), problem.stop, None
     past = Past() if observers.state is None else observers.state.past
     while True:
@@ -150,7 +148,8 @@ def _lived(problem: Problem, rng: np.random.Generator, observers: Observers, pas
         nonlocal state, is_over
         state = found
         if description is not None:
-            is_over = found.stagnation.is_over(found.generation, PATIENCE, 0.0, found.archive.gain(description))
+            gain, most = found.archive.gain(description), StopSettings.stagnation
+            is_over = found.stagnation.is_over(found.generation, most or 0, 0.0, gain)
         if found.generation != skipped:
             observers.save(replace(counted(found), past=past))
 

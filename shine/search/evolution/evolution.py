@@ -344,12 +344,9 @@ class _Run:
             # An exact formula is longer than others may be.
             width = longest
             self.world = replace(self.world, settings=_wider(self.world.settings, width))
-            settings = self.world.settings
-            self.archive = Archive.empty(self.world.primitives, width, settings.complexity).joined(
-                self.archive.individuals, self.archive.scores
-            )
-            self.known = [Known.nobody()] * settings.islands
-            self.habitats = [self.world.habitat(number, self._scorer()) for number in range(settings.islands)]
+            self.archive = self.archive.joined(at_width(self.archive.individuals, width), self.archive.scores)
+            self.known = [Known.nobody()] * len(self.habitats)
+            self.habitats = [self.world.habitat(number, self._scorer()) for number in range(len(self.habitats))]
         if len(found.parts):
             self.world = replace(self.world, parts=at_width(found.parts, width))
         return at_width(found.candidates, width)

@@ -49,7 +49,7 @@ class Progress:
     before : int
         Generations of the searches before it, their first populations included.
     life : int
-        How often the search has begun anew (see `shine.search.run`).
+        How often the search has begun anew.
     """
 
     generation: int
@@ -178,10 +178,6 @@ def is_true(answer: object) -> bool:
     return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
-def none_arrive() -> None:
-    """Let no individual join."""
-
-
 @dataclass(frozen=True)
 class Observers:
     """The observers of a run, and its links to other runs: workers, a clock, an earlier part of itself.
@@ -217,7 +213,7 @@ class Observers:
     visitor: Visitor | None = None
     state: State | None = None
     save: Callable[[State], None] = ignore
-    arrivals: Callable[[], Population | None] = none_arrive
+    arrivals: Callable[[], Population | None] = lambda: None
     pool: Pool | None = None
     clock: Callable[[], float] = time.monotonic
     began: float | None = None

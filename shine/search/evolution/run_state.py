@@ -42,7 +42,7 @@ Arrays = Mapping[str, AnyArray]
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """Former lives of a run (see `shine.search.run`): how many, what they took, and what they found."""
+    """Former lives of a run: how many, what they took, what they found."""
 
     lives: int = 0
     generations: int = 0
@@ -74,7 +74,7 @@ class State:
     noise : str
         Model of the noise that the losses are measured with; empty if it is not known.
     past : Past
-        The lives before this one, whose generations and evaluations count above.
+        The lives before this one; the counts above include theirs.
     """
 
     islands: tuple[Island, ...]

@@ -11,9 +11,9 @@ from shine.base.parallel import opened
 from shine.data.datasets.dataset import Dataset
 from shine.faces.keywords import settings_from
 from shine.lang.vocabulary import primitive_table
-from shine.search import run as lives
 from shine.search.evolution.observers import Observers, Progress
 from shine.search.evolution.run_state import State
+from shine.search.evolution.settings import StopSettings
 from shine.search.models.result import Result
 from shine.search.run import search
 
@@ -22,7 +22,7 @@ PRIMITIVES = ["add", "mul", "div", "sin"]
 
 @pytest.fixture(autouse=True)
 def _short_lives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lives, "PATIENCE", 3)
+    monkeypatch.setattr(StopSettings, "stagnation", 3)
 
 
 def rows(count: int = 60) -> Dataset:
@@ -91,6 +91,15 @@ def test_a_search_that_is_cut_short_in_any_life_goes_on_to_the_same_end(options:
         resumed, _, told = found(read_again(states[at]), **options)
         assert (front(resumed), resumed.evaluations) == (front(whole), whole.evaluations)
         assert told[0].generation == states[at].generation
+
+
+def test_a_state_without_the_formulas_of_former_lives_is_refused():
+    _, states, _ = found()
+    state, table = states[-1], primitive_table(PRIMITIVES)[0]
+    first = states[0].to_arrays()
+    arrays = {name: first[name] if name.startswith("past") else each for name, each in state.to_arrays().items()}
+    with pytest.raises(ValueError, match="the archive has 0 rows"):
+        State.from_arrays(state.header(), arrays, table)
 
 
 def test_a_higher_limit_of_generations_goes_on_to_the_end_of_a_longer_search():
