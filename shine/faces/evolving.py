@@ -118,8 +118,8 @@ def evolve(
         All processors by default; their number does not change the result.
     generations, seconds, stagnation, stop_loss
         Limits, the first of which ends the search; None sets none. `stagnation` is the number of generations without a
-        shorter description of the data (see `shine.search.evolution.settings.StopSettings`). Without `seconds`, the
-        front is the same on any machine.
+        shorter description of the data; None begins anew instead (see `shine.search.evolution.settings.StopSettings`).
+        Without `seconds`, the front is the same on any machine.
     constraints : mapping or Constraints, optional
         Constraints on formulas, by the fields of `shine.search.constraints.constraints.Constraints`: limits, nesting,
         required and forbidden features, monotonicity, units.

@@ -44,7 +44,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         Most nodes, and most levels, of a formula in the search.
     max_time : float, optional
         Most seconds of a fit; None for no limit. A fit ends earlier if the problem is solved, or if nothing has
-        improved for long (``settings={"stagnation": None}`` turns that off). If the seconds end it, its result depends
+        improved for long; ``settings={"stagnation": None}`` begins anew then. If the seconds end it, its result depends
         on the machine's speed.
     loss : str or function
         The loss to minimize: "mse", "rmse", "mae", "nmse", "r2"; one of `shine.losses`, such as "poisson" or

@@ -215,6 +215,7 @@ def progress_record(progress: Progress, put_in: Sequence[str] = ()) -> dict[str,
     return {
         "generation": progress.before + progress.generation,
         **({"search": progress.search} if progress.search else {}),
+        **({"life": progress.life + 1} if progress.life else {}),
         "evaluations": progress.evaluations,
         "seconds": round(progress.seconds, 6),
         "loss": None if best is None else progress.best_loss,

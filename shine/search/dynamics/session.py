@@ -17,7 +17,7 @@ import numpy as np
 from shine.base.typing import AnyArray, Floats
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.tree import Primitive
-from shine.search.evolution.observers import Observers, Progress, forget, ignore
+from shine.search.evolution.observers import Observers, Progress, ignore
 from shine.search.evolution.run_state import State
 from shine.search.evolution.run_state_checks import check_integer, formed, seconds_of, text_of
 from shine.search.evolution.settings import StopSettings
@@ -131,7 +131,7 @@ class Session:
     """
 
     def __init__(
-        self, observers: Observers, state: MotionState | None = None, save: Callable[[MotionState], object] = forget
+        self, observers: Observers, state: MotionState | None = None, save: Callable[[MotionState], object] = ignore
     ) -> None:
         state = MotionState() if state is None else state
         self._observers = observers.begun()
@@ -186,7 +186,7 @@ class Session:
             self._saved()
 
         report = Several((self._observers.report,), told)
-        observers = replace(observers, report=report, save=forget if self._ended else save)
+        observers = replace(observers, report=report, save=ignore if self._ended else save)
         result = search(dataset, replace(settings, stop=stop), observers, earlier)
         if result.stopped_by in USER:
             self._ended = True  # what is done after it in a hurry is done again if the run goes on

@@ -7,7 +7,7 @@ A generation
     `operators/` has the creation of random individuals, `selection` of parents and survivors, and `variation`.
 Scores
     `scoring` evaluates each distinct individual once, by the `memory` of scores; `complexity` weighs nodes; `archive`
-    keeps the best of each complexity; `constants` fits constants.
+    keeps the best of each complexity.
 Afterwards
     `snapping` makes the constants of finished formulas simple.
 Apart

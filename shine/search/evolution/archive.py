@@ -21,6 +21,7 @@ from shine.lang.population import Population
 from shine.search.description import DescriptionLength
 from shine.search.evolution.complexity import SLACK, code_weights, complexities, line_costs, weighed
 from shine.search.evolution.memory import symbols
+from shine.search.evolution.operators.limits import at_width
 
 KEPT = 3
 """Formulas kept of each complexity. Where noise hides which is the law, the second or third best may be it; and as
@@ -159,10 +160,12 @@ class Archive:
         highest: Floats = np.lib.stride_tricks.sliding_window_view(padded, most + 1).max(axis=1)
         return highest[complexities(population, self.weights) - 1]
 
-    def merged(self, other: Archive) -> Archive:
-        """The archive after all that another one holds; of equal losses the own formula stays."""
-        found = np.flatnonzero(np.isfinite(other.scores.losses))
-        return self.updated(other.individuals.take(found), other.scores.take(found))
+    def joined(self, individuals: Population, scores: Scores) -> Archive:
+        """The archive after individuals with a line each, perhaps wider ones; of equal losses the own formula stays."""
+        own, found = self.individuals, np.flatnonzero(np.isfinite(scores.losses))
+        if individuals.width > own.width:
+            self = self.empty(own.primitives, individuals.width, self.weights).joined(own, self.scores)
+        return self.updated(at_width(individuals.take(found), self.individuals.width), scores.take(found))
 
     def _with(self, emptied: Indices, rows: Indices, new: Population, scores: Scores) -> Archive:
         """The archive with these formulas of some complexities alone."""

@@ -275,7 +275,9 @@ class _Run:
     def _take(self, number: int, result: EpochResult) -> None:
         """Keep what an island has found in an epoch."""
         several = self.world.settings.islands > 1
-        self.archive = self.archive.merged(result.archive) if several else result.archive
+        self.archive = (
+            self.archive.joined(result.archive.individuals, result.archive.scores) if several else result.archive
+        )
         self.known[number] = result.known
         self.evaluations += result.evaluations
         self.refuted += result.refuted
@@ -340,15 +342,11 @@ class _Run:
         width, longest = self.archive.individuals.width, found.candidates.width
         if longest > width:
             # An exact formula is longer than others may be.
-            known, width = self.archive, longest
+            width = longest
             self.world = replace(self.world, settings=_wider(self.world.settings, width))
-            settings = self.world.settings
-            self.archive = Archive.empty(self.world.primitives, width, settings.complexity)
-            self.known = [Known.nobody()] * settings.islands
-            self.habitats = [self.world.habitat(number, self._scorer()) for number in range(settings.islands)]
-            scorer = self._scorer()
-            scorer.show(at_width(known.individuals, width))
-            self.archive = scorer.archive
+            self.archive = self.archive.joined(at_width(self.archive.individuals, width), self.archive.scores)
+            self.known = [Known.nobody()] * len(self.habitats)
+            self.habitats = [self.world.habitat(number, self._scorer()) for number in range(len(self.habitats))]
         if len(found.parts):
             self.world = replace(self.world, parts=at_width(found.parts, width))
         return at_width(found.candidates, width)

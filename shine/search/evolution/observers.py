@@ -48,6 +48,8 @@ class Progress:
         Which search of several; empty if there is one.
     before : int
         Generations of the searches before it, their first populations included.
+    life : int
+        How often the search has begun anew.
     """
 
     generation: int
@@ -59,6 +61,7 @@ class Progress:
     refuted: int = 0
     search: str = ""
     before: int = 0
+    life: int = 0
 
     @property
     def formula(self) -> str:
@@ -166,21 +169,13 @@ class Visitor(Protocol):
         ...
 
 
-def ignore(progress: Progress) -> None:
-    """Report nothing."""
+def ignore(told: object) -> None:
+    """Report or save nothing."""
 
 
 def is_true(answer: object) -> bool:
     """Whether a report ends the run: it answers True, also NumPy's; other answers mean nothing."""
     return isinstance(answer, bool | np.bool_) and bool(answer)
-
-
-def forget(state: object) -> None:
-    """Save nothing."""
-
-
-def none_arrive() -> None:
-    """Let no individual join."""
 
 
 @dataclass(frozen=True)
@@ -217,8 +212,8 @@ class Observers:
     report: Callable[[Progress], object] = ignore
     visitor: Visitor | None = None
     state: State | None = None
-    save: Callable[[State], None] = forget
-    arrivals: Callable[[], Population | None] = none_arrive
+    save: Callable[[State], None] = ignore
+    arrivals: Callable[[], Population | None] = lambda: None
     pool: Pool | None = None
     clock: Callable[[], float] = time.monotonic
     began: float | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -41,6 +41,17 @@ Arrays = Mapping[str, AnyArray]
 
 
 @dataclass(frozen=True, eq=False)
+class Past:
+    """Former lives of a run: how many, what they took, what they found."""
+
+    lives: int = 0
+    generations: int = 0
+    """With their first populations."""
+    evaluations: int = 0
+    archive: Archive | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class State:
     """A run after a generation; `shine.search.evolution.evolution.evolve` continues it as if it had never stopped.
 
@@ -62,6 +73,8 @@ class State:
         Of all random numbers of the run.
     noise : str
         Model of the noise that the losses are measured with; empty if it is not known.
+    past : Past
+        The lives before this one; the counts above include theirs.
     """
 
     islands: tuple[Island, ...]
@@ -74,6 +87,7 @@ class State:
     seconds: float
     key: int
     noise: str = ""
+    past: Past = Past()
 
     @property
     def primitives(self) -> PrimitiveSet:
@@ -94,6 +108,7 @@ class State:
             "seconds": self.seconds,
             "key": self.key,
             "noise": self.noise,
+            "past": {name: getattr(self.past, name) for name in ("lives", "generations", "evaluations")},
             "islands": [
                 {
                     "individuals": len(island.parents),
@@ -110,12 +125,13 @@ class State:
     def to_arrays(self) -> dict[str, AnyArray]:
         """All arrays by name; the islands are concatenated."""
         everyone = Population.concatenate([island.parents for island in self.islands])
-        scores = self.archive.scores
+        own, none = self.archive, np.zeros(0, np.int64)
+        past = self.past.archive or Archive(own.individuals.take(none), own.scores.take(none), own.weights)
         return {
             **_population_arrays("islands", everyone),
             "islands.losses": np.concatenate([island.losses for island in self.islands]),
-            **_population_arrays("archive", self.archive.individuals),
-            "archive.scores": np.column_stack((scores.losses, scores.slopes, scores.intercepts)),
+            **_archive_arrays("archive", self.archive),
+            **_archive_arrays("past", past),
             **_population_arrays("parts", self.parts),
             **{
                 f"known.{each.name}": np.concatenate([getattr(known, each.name) for known in self.known])
@@ -147,20 +163,22 @@ class State:
         primitives = _primitives(header, table)
         generation = check_integer(header["generation"], "generation")
         weights = weights_of(header["complexity"])
-        archive, parts = (_population(name, arrays, primitives) for name in ("archive", "parts"))
-        check_scores("archive.scores", arrays["archive.scores"], len(archive))
-        losses, slopes, intercepts = arrays["archive.scores"].T.copy()
+        evaluations, before = check_integer(header["evaluations"], "evaluations"), header["past"]
+        most = {"lives": generation, "generations": generation, "evaluations": evaluations}
+        past = [check_integer(before[name], f"past {name}", 0, limit) for name, limit in most.items()]
+        former = _archive("past", arrays, primitives, weights) if past[0] else None
         return cls(
             tuple(_islands(header["islands"], arrays, primitives, generation)),
-            _archive(archive, Scores(losses, slopes, intercepts), weights),
+            _archive("archive", arrays, primitives, weights),
             tuple(_known(header["islands"], arrays)),
-            parts,
+            _population("parts", arrays, primitives),
             generation,
             stagnation_of(header["stagnation"], generation),
-            check_integer(header["evaluations"], "evaluations"),
+            evaluations,
             seconds_of(header["seconds"]),
             check_integer(header["key"], "key"),
             text_of(header["noise"], "noise"),
+            Past(past[0], past[1], past[2], former),
         )
 
 
@@ -171,11 +189,19 @@ def _primitives(header: Mapping[str, Any], table: Mapping[str, Primitive]) -> Pr
     return PrimitiveSet(functions, tuple(names_of(header["features"], "features")))
 
 
-def _archive(individuals: Population, scores: Scores, weights: Mapping[str, float]) -> Archive:
-    """An archive of stored individuals."""
+def _archive(name: str, arrays: Arrays, primitives: PrimitiveSet, weights: Mapping[str, float]) -> Archive:
+    """A stored archive."""
+    individuals = _population(name, arrays, primitives)
+    check_scores(f"{name}.scores", arrays[f"{name}.scores"], len(individuals))
+    scores = Scores(*arrays[f"{name}.scores"].T.copy())
     check_archive(individuals, scores, weights)
-    empty = Archive.empty(individuals.primitives, individuals.width, weights)
-    return replace(empty, individuals=individuals, scores=scores)
+    return Archive(individuals, scores, weights)
+
+
+def _archive_arrays(name: str, archive: Archive) -> dict[str, AnyArray]:
+    scores = archive.scores
+    every = np.column_stack((scores.losses, scores.slopes, scores.intercepts))
+    return {**_population_arrays(name, archive.individuals), f"{name}.scores": every}
 
 
 def _islands(
@@ -234,7 +260,7 @@ def _population(name: str, arrays: Arrays, primitives: PrimitiveSet) -> Populati
     check_formulas(name, population)
     if isinstance(primitives, SlottedSet):
         # Rows of an archive that were never filled hold a lone constant.
-        used = population.sizes > 1 if name == "archive" else np.ones(len(population), np.bool_)
+        used = population.sizes > 1 if name in ("archive", "past") else np.ones(len(population), np.bool_)
         if not keep_slots(population.take(used)).all():
             raise ValueError(f"the individuals of {name!r} do not have the slots of the run")
     return population
@@ -250,7 +276,8 @@ def check_state(state: State, primitives: PrimitiveSet, settings: EvolutionSetti
         raise StrangeStateError("the state belongs to a run with another primitive set")
     empty = Archive.empty(primitives, width_of(primitives, settings.max_size), settings.complexity)
     found = state.archive.individuals.codes.shape, dict(state.archive.weights), len(state.islands)
-    if found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
+    widths = empty.individuals.width, settings.longest, (state.past.archive or empty).individuals.width
+    if max(widths) > max(widths[:2]) or found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
         raise StrangeStateError("the state belongs to a run with another max_size, complexity or number of islands")
     everyone = [*(island.parents for island in state.islands), state.parts]
     nodes, levels = formula_limits(primitives, settings.max_size, settings.max_depth)

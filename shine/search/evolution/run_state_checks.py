@@ -25,9 +25,9 @@ from shine.search.evolution.memory import CAPACITY
 _TAPES = {"codes": ("int16", 2), "values": ("float64", 2), "sizes": ("int64", 1)}
 
 FORMS: dict[str, tuple[str, int]] = {
-    **{f"{name}.{part}": form for name in ("islands", "archive", "parts") for part, form in _TAPES.items()},
+    **{f"{name}.{part}": form for name in ("islands", "archive", "past", "parts") for part, form in _TAPES.items()},
     "islands.losses": ("float64", 1),
-    "archive.scores": ("float64", 2),
+    **{f"{name}.scores": ("float64", 2) for name in ("archive", "past")},
     **{f"known.{age}_keys": ("uint64", 1) for age in ("younger", "elder")},
     **{f"known.{age}_losses": ("float64", 1) for age in ("younger", "elder")},
 }

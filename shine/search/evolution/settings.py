@@ -184,8 +184,8 @@ class StopSettings:
     seconds: Annotated[float, Gt(0)] | None = 60.0
     """Most seconds, also checked within a generation; None for no limit."""
     stagnation: Annotated[int, Ge(1)] | None = 300
-    """Most generations without a shorter description of the data; None for no limit. The run goes on for as long as it
-    took to find the shortest one, ten times as long while the formula has nearly `max_size` nodes, and ends sooner if
-    little can be gained."""
+    """Most generations without a shorter description of the data. The run goes on for as long as it took to find the
+    shortest one, ten times as long while the formula has nearly `max_size` nodes, and ends sooner if little can be
+    gained. None for no limit: when nothing improves, the search begins anew, and keeps the best of all its lives."""
     loss: Annotated[float, Ge(0)] = 1e-20
     """Loss that is good enough, as a share of the best constant's loss; a loss of mere rounding always is."""

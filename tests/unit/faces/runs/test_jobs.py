@@ -434,4 +434,4 @@ def test_the_documentation_names_everything_in_a_checkpoint(job: Job, tmp_path: 
     text = (Path(__file__).parents[4] / "docs" / "checkpoints.md").read_text()
     named = [*checkpoint.header, *checkpoint.header["islands"][0], *(name.split(".")[1] for name in checkpoint.arrays)]
     assert [name for name in named if f"`{name}`" not in text and f".{name}`" not in text] == []
-    assert {name.split(".")[0] for name in checkpoint.arrays} == {"islands", "archive", "parts", "known"}
+    assert {name.split(".")[0] for name in checkpoint.arrays} == {"islands", "archive", "past", "parts", "known"}

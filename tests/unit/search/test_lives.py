@@ -1,0 +1,146 @@
+"""Searches without a limit of stagnation: they begin anew, and hand over the best of all their lives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shine.base.parallel import opened
+from shine.data.datasets.dataset import Dataset
+from shine.faces.keywords import settings_from
+from shine.lang.vocabulary import primitive_table
+from shine.search.evolution.observers import Observers, Progress
+from shine.search.evolution.run_state import State
+from shine.search.evolution.settings import StopSettings
+from shine.search.models.result import Result
+from shine.search.run import search
+
+PRIMITIVES = ["add", "mul", "div", "sin"]
+
+
+@pytest.fixture(autouse=True)
+def _short_lives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StopSettings, "stagnation", 3)
+
+
+def rows(count: int = 60) -> Dataset:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 5, (count, 2))
+    return Dataset.from_arrays(X, X[:, 0] / X[:, 1] + np.sin(3 * X[:, 1]) + rng.normal(0, 0.3, count))
+
+
+def found(state: State | None = None, pool: Any = None, **options: Any) -> tuple[Result, list[State], list[Progress]]:
+    """A search, its states and what it reported."""
+    states: list[State] = []
+    told: list[Progress] = []
+    given = {"generations": 60, "stagnation": None, "population": 30, "seeding": 0.0, "max_size": 12, **options}
+    settings = settings_from(primitives=PRIMITIVES, seconds=None, stop_loss=0.0, **given)
+    result = search(rows(), settings, Observers(told.append, state=state, save=states.append, pool=pool))
+    return result, states, told
+
+
+def front(result: Result) -> list[tuple[str, float]]:
+    return [(model.expression, model.loss) for model in result.front]
+
+
+def read_again(state: State) -> State:
+    """The state as a checkpoint gives it back."""
+    table, _ = primitive_table(PRIMITIVES)
+    return State.from_arrays(state.header(), state.to_arrays(), table)
+
+
+def test_a_search_begins_anew_counts_on_and_never_becomes_worse():
+    result, states, told = found()
+    assert [progress.generation for progress in told] == list(range(len(told)))
+    assert [state.generation for state in states] == list(range(len(told)))
+    assert sorted({progress.life for progress in told}) == list(range(told[-1].life + 1))
+    assert told[-1].life >= 2
+    losses, evaluations = ([getattr(each, name) for each in told] for name in ("best_loss", "evaluations"))
+    assert losses == sorted(losses, reverse=True)
+    assert evaluations == sorted(evaluations)
+    assert (result.generations, result.evaluations) == (told[-1].generation, evaluations[-1])
+
+
+def test_what_is_told_is_the_best_of_all_lives():
+    _, states, told = found()
+    alone = [state.archive.best_loss for state in states]
+    assert [progress.best_loss for progress in told] == np.minimum.accumulate(alone).tolist()
+    assert alone != sorted(alone, reverse=True)
+
+
+def test_lives_differ_and_follow_from_the_seed():
+    begins = {state.past.lives: state.archive.best_loss for state in reversed(found()[1])}
+    assert len(set(begins.values())) > 1
+    assert front(found()[0]) == front(found()[0]) != front(found(seed=1)[0])
+
+
+def test_a_limit_of_stagnation_ends_the_search_in_its_first_life():
+    whole, _, told = found(generations=None, stagnation=3)
+    assert whole.stopped_by == "stagnation"
+    assert {progress.life for progress in told} == {0}
+
+
+@pytest.mark.parametrize("options", [{}, {"seeding": 0.5, "generations": 30}, {"islands": 2, "migration_interval": 2}])
+def test_a_search_that_is_cut_short_in_any_life_goes_on_to_the_same_end(options: dict[str, Any]):
+    whole, states, _ = found(**options)
+    assert states[-1].past.lives >= 2
+    begins = [at for at, state in enumerate(states) if at and state.past.lives > states[at - 1].past.lives]
+    for at in (begins[0] - 1, begins[0], begins[1] - 1, begins[1] + 1):
+        resumed, _, told = found(read_again(states[at]), **options)
+        assert (front(resumed), resumed.evaluations) == (front(whole), whole.evaluations)
+        assert told[0].generation == states[at].generation
+
+
+def test_a_state_without_the_formulas_of_former_lives_is_refused():
+    _, states, _ = found()
+    state, table = states[-1], primitive_table(PRIMITIVES)[0]
+    first = states[0].to_arrays()
+    arrays = {name: first[name] if name.startswith("past") else each for name, each in state.to_arrays().items()}
+    with pytest.raises(ValueError, match="the archive has 0 rows"):
+        State.from_arrays(state.header(), arrays, table)
+
+
+def test_a_higher_limit_of_generations_goes_on_to_the_end_of_a_longer_search():
+    whole, states, _ = found()
+    end = next(at for at, state in enumerate(states) if state.past.lives == 1)
+    for limit in (end - 1, end, end + 1, end + 2):
+        part, kept, _ = found(generations=limit)
+        assert part.stopped_by == "generations"
+        assert part.generations in (limit, limit - 1)
+        assert front(found(read_again(kept[-1]))[0]) == front(whole)
+
+
+def test_threads_and_workers_change_nothing():
+    options = {"islands": 2, "migration_interval": 2, "generations": 30}
+    alone = found(threads=1, **options)[0]
+    with opened(workers=2) as pool:
+        shared = found(pool=pool, **options)[0]
+    assert front(alone) == front(found(threads=2, **options)[0]) == front(shared)
+
+
+def test_an_interrupt_in_a_later_life_hands_over_what_all_lives_found():
+    _, _, told = found()
+    best = min(progress.best_loss for progress in told if progress.life == 0)
+
+    def interrupt(progress: Progress) -> None:
+        if progress.life == 2:
+            raise KeyboardInterrupt
+
+    settings = settings_from(primitives=PRIMITIVES, seconds=None, stop_loss=0.0, stagnation=None, population=30,
+                             seeding=0.0, max_size=12)  # fmt: skip
+    result = search(rows(), settings, Observers(interrupt))
+    assert result.stopped_by == "interrupted"
+    assert result.generations > next(progress.generation for progress in told if progress.life == 1)
+    assert result.front[-1].loss <= best * (1 + 1e-9)
+
+
+def test_a_callback_ends_the_search_where_a_life_ends():
+    _, states, told = found()
+    end = next(progress.generation for progress in told if progress.life == 1) - 1
+    assert states[end].past.lives == 0
+    settings = settings_from(primitives=PRIMITIVES, seconds=None, stop_loss=0.0, stagnation=None, population=30,
+                             seeding=0.0, max_size=12)  # fmt: skip
+    result = search(rows(), settings, Observers(lambda progress: progress.generation == end))
+    assert (result.stopped_by, result.generations) == ("callback", end)
