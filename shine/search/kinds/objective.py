@@ -36,9 +36,14 @@ from shine.search.evolution.observers import Observers
 from shine.search.evolution.scoring import places
 from shine.search.finishing.kept_rows import directed
 from shine.search.finishing.poles import individuals_to_refine, without_poles
-from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
+from shine.search.finishing.polishing import (
+    Polishing,
+    population_of,
+    preferred,
+    unless_interrupted,
+    with_supported_digits,
+)
 from shine.search.finishing.refinement import TOLERANCE, measured
-from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.kinds.formula import OneFormula
 from shine.search.kinds.objective_function import Objective, ObjectiveEvaluator
 from shine.search.models.certainty import Choice, shortest

@@ -26,8 +26,7 @@ from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
 from shine.search.evolution.operators.slot_breeding import created_with_slots
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
-from shine.search.finishing.polishing import not_beaten, unless_interrupted
-from shine.search.finishing.supported_digits import with_supported_digits
+from shine.search.finishing.polishing import not_beaten, unless_interrupted, with_supported_digits
 from shine.search.kinds.problem import Problem
 from shine.search.kinds.template.constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
 from shine.search.kinds.template.finishing import TemplateFinish, least_rows
