@@ -115,9 +115,6 @@ POLISHING_ROWS = 10_000
 _STEPS, _LAST_STEPS = 50, 5
 """Most steps of the first fit of all constants, and of the last fit, on all rows."""
 
-_NO_NATS = 0.1
-"""Log-likelihood that nobody misses."""
-
 _NATS_A_NODE = 0.5
 """Log-likelihood that simple constants may cost, for each node of the formula."""
 
@@ -235,7 +232,8 @@ def preferred(models: Sequence[Model], nats: Callable[[Model, Model], float]) ->
     if math.isfinite(last.loss) and nats(last, best) <= _NATS_A_NODE * last.complexity:
         return last
     # Digits that the data do not determine are not worth keeping, even if they make the loss a little smaller.
-    found = (model for model in reversed(models) if math.isfinite(model.loss) and nats(model, best) <= _NO_NATS)
+    # Log-likelihood that nobody misses
+    found = (model for model in reversed(models) if math.isfinite(model.loss) and nats(model, best) <= 0.1)
     return next(found, best)
 
 

@@ -140,12 +140,6 @@ FACTOR_EXPONENT = 0.03
 FACTOR_DOUBT = 0.03
 """Doubt allowed for a factor, as a share of the doubt allowed for a merge: dividing wrongly spoils all that follows."""
 
-RATIO_ERROR = 1.1
-"""Largest quotient of a ratio of exponents and the nearest of `RATIOS`, which replaces it."""
-
-MERGED_EXPONENT = 0.1
-"""The same as `FACTOR_EXPONENT`, for a factor that is found together with a merge."""
-
 RATIOS = (1.0, 2.0, 0.5, 3.0, 1 / 3, 1.5, 2 / 3)
 """Exponents that two merged coordinates may have relative to each other."""
 
@@ -301,13 +295,15 @@ def _products(pair: _Pair, a: Floats, b: Floats, offset: Floats, doubt: float) -
         rounded = min(RATIOS, key=lambda r: max(abs(ratio) / r, r / abs(ratio)))
         error = max(abs(ratio) / rounded, rounded / abs(ratio))
         # Doubt allowed if both coordinates may also be factors, as a share of the usual doubt: more freedom fits more.
-        if left > doubt * (0.1 if free else 1.0) or error > RATIO_ERROR:
+        # Largest quotient of a ratio of exponents and the nearest of `RATIOS`, which replaces it
+        if left > doubt * (0.1 if free else 1.0) or error > 1.1:
             continue
         exponent = 0.0
         if free:
             e, _ = share_left(a - np.sign(ratio) * rounded * b, offset)
             exponent = round(2 * e) / 2
-            if abs(e - exponent) > MERGED_EXPONENT:
+            # The same as `FACTOR_EXPONENT`, for a factor that is found together with a merge
+            if abs(e - exponent) > 0.1:
                 continue
         yield from pair.merged(_product, float(np.sign(ratio)) * rounded, exponent, float(left))
 
