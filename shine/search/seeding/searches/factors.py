@@ -18,10 +18,8 @@ from shine.compiler.arrays import Panels, Regression, power
 from shine.lang.forms.primitives import CONSTANT
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
 from shine.search.seeding.fits.correlations import Normalized, best_matches, fitted_lines
-from shine.search.seeding.fits.elimination import significant
-from shine.search.seeding.fits.forward_selection import Dictionary, first_terms, replaced, with_another_term
-from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate, estimates_of_sums, unexplained_by_sums
-from shine.search.seeding.screen.logarithms import lines
+from shine.search.seeding.fits.elimination import Dictionary, first_terms, replaced, significant, with_another_term
+from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate, estimates_of_sums, lines, unexplained_by_sums
 from shine.search.seeding.screen.screen import POWERS, Screen, divided_views, has_power, power_chain
 from shine.search.seeding.screen.skeletons import SumSkeleton
 from shine.search.seeding.screen.target_views import View, homogeneous, values_of

@@ -15,8 +15,7 @@ from shine.compiler.arrays import Panels, dot, gram_matrix, inner
 from shine.search.seeding.bank.formula_writer import Nodes, constant
 from shine.search.seeding.bank.function_families import EXPONENTIAL, FACTORS, FAMILIES, WIDER_FAMILIES, rate
 from shine.search.seeding.fits.correlations import Normalized, best_pairs, beyond_monomials, fitted_lines
-from shine.search.seeding.screen.estimates import Estimate
-from shine.search.seeding.screen.logarithms import Logarithms, powers, residuals_of_pairs
+from shine.search.seeding.screen.estimates import Estimate, Logarithms, powers, residuals_of_pairs
 from shine.search.seeding.screen.screen import Screen, divided_views
 from shine.search.seeding.screen.skeletons import RefinedSkeleton
 from shine.search.seeding.screen.tabulated_functions import Table, arguments_of, best_of_pairs
