@@ -141,12 +141,6 @@ class Predictions:
         slopes = [each[:, places] for each in self.slopes]
         return replace(self, values=self.values[:, places], slopes=slopes, noise=self.noise[places])
 
-    def joined_with(self, others: Predictions) -> Predictions:
-        """These predictions, and then those at other points."""
-        slopes = [np.concatenate(pair, axis=1) for pair in zip(self.slopes, others.slopes, strict=True)]
-        values = np.concatenate([self.values, others.values], axis=1)
-        return replace(self, values=values, slopes=slopes, noise=np.concatenate([self.noise, others.noise]))
-
 
 def information(weights: Floats, means: Floats, variances: Floats) -> Floats:
     """Nats that a reading tells about the form, by quadrature.

@@ -42,9 +42,6 @@ POINTS, ON_A_LINE = 1024, 401
 MOST_CORNERS = 64
 """Most corners of the box among them."""
 
-REACHES, BEST_POINTS, NEAR_ONE = (0.1, 0.03, 0.01, 0.003), 6, 12
-"""Steps of the refinement, as shares of the box; the points that it begins with; new points around each."""
-
 SAME = 0.05
 """Noises by which two formulas differ at most, and share of their deviations, if a box does not tell them apart."""
 
@@ -212,8 +209,8 @@ class Design:
     is_open: bool = True
 
     def __post_init__(self) -> None:
-        self._shares = self._unused_fixed(_spread(self.free, len(self.box.axes)))
-        self.values = self.box.values(self._shares)
+        # Features that do not matter have the middle of their range.
+        self.values = self.box.values(_spread(self.free, len(self.box.axes)))
         self.rivals = self.rivals.only(self._everywhere())
         self.predictions, self.there = self._at(self.values)
         self.rivals = self.rivals.only(self._different())
@@ -255,12 +252,6 @@ class Design:
         open_ones = [at for at, axis in enumerate(self.box.axes) if not axis.is_fixed]
         return [at for at in open_ones if self._matters[at]] or open_ones
 
-    def _unused_fixed(self, shares: Floats) -> Floats:
-        """Features that do not matter have the middle of their range."""
-        fixed = [at for at in range(len(shares)) if at not in self.free]
-        shares[fixed] = 0.5
-        return shares
-
     def _at(self, values: Floats) -> tuple[Predictions, Mask]:
         return self.rivals.at(self.box.columns(values), values.shape[1])
 
@@ -275,11 +266,11 @@ class Design:
 
     def scores(self) -> Floats:
         """Information of one reading for its price at each of the points, in nats."""
-        return self._scores(self._foreseen([]), slice(None))
+        return self._scores(self._foreseen([]))
 
-    def _every(self, places: Indices | slice) -> Predictions:
+    def _every(self, places: Indices) -> Predictions:
         """Predictions of the rivals, and of the unknown law, at some of the points."""
-        found = self.predictions.at(np.arange(self.values.shape[1])[places])
+        found = self.predictions.at(places)
         return found if self._unknown is None else self._unknown.beside(found, self.values[:, places])
 
     def _foreseen(self, before: list[int]) -> Cases:
@@ -288,32 +279,12 @@ class Design:
 
     def _best(self, before: list[int]) -> int:
         """The point that tells most for its price, beside those chosen before."""
-        cases = self._foreseen(before)
-        scores = self._scores(cases, slice(None))
-        for reach in REACHES if self.free else ():
-            scores = np.concatenate([scores, self._scores(cases, self._near(scores, reach))])
-        return self._nearest(scores, self.values[:, before])
+        return self._nearest(self._scores(self._foreseen(before)), self.values[:, before])
 
-    def _scores(self, cases: Cases, places: slice) -> Floats:
-        """Information of a reading for its price at some points, beside others; -inf where a formula has no value."""
-        told = cases.information(self._every(places))
-        return np.where(self.there[places], told / self.prices[places], -np.inf)
-
-    def _near(self, scores: Floats, reach: float) -> slice:
-        """Look at more points around the best ones; their places."""
-        rng, before = np.random.default_rng(len(scores)), len(scores)
-        best = np.argsort(-scores, kind="stable")[:BEST_POINTS]
-        moved = np.repeat(self._shares[:, best], NEAR_ONE, axis=1)
-        moved[self.free] += reach * rng.standard_normal((len(self.free), moved.shape[1]))
-        moved = self._unused_fixed(np.clip(moved, 0.0, 1.0))
-        values = self.box.values(moved)
-        further, there = self._at(values)
-        self._shares = np.concatenate([self._shares, moved], axis=1)
-        self.values = np.concatenate([self.values, values], axis=1)
-        self.predictions = self.predictions.joined_with(further)
-        self.there = np.concatenate([self.there, there])
-        self.prices = np.concatenate([self.prices, self.price(values)])
-        return slice(before, None)
+    def _scores(self, cases: Cases) -> Floats:
+        """Information of a reading for its price at each point, beside others; -inf where a formula has no value."""
+        told = cases.information(self._every(np.arange(self.values.shape[1])))
+        return np.where(self.there, told / self.prices, -np.inf)
 
     def _nearest(self, scores: Floats, points: Floats) -> int:
         """Of the points that tell as much as the best: one chosen before, else the nearest to the rows."""
