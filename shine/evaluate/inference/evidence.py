@@ -196,7 +196,10 @@ class Cases:
     roots: Sequence[Floats]
 
     def information(self, further: Predictions) -> Floats:
-        """Nats that one more reading at each of further points tells about the form, shape (n_points,)."""
+        """Nats that one more reading at each of further points tells about the form, shape (n_points,).
+
+        If there is one form, about its constants.
+        """
         means = np.stack(
             [value + moved @ slopes for value, moved, slopes in zip(further.values, self.moved, further.slopes,
                                                                     strict=True)],
@@ -204,6 +207,9 @@ class Cases:
         )  # fmt: skip
         left = [root.T @ slopes for root, slopes in zip(self.roots, further.slopes, strict=True)]
         variances = Predictions(further.values, left, further.noise).variances
+        if len(variances) == 1:
+            told: Floats = np.log(variances[0] / further.noise) / 2
+            return told
         found = np.zeros(means.shape[2])
         for weights, own in zip(self.weights, means, strict=True):
             there = weights >= 1e-3  # probability below which a form adds nothing to what a further reading tells

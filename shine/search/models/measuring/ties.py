@@ -44,7 +44,7 @@ def ties_text(front: Front) -> str:
         if len(tied) < 2:
             return ""
         box, rivals = box_of_models([*front, *front.beside], None), rivals.only(tied)
-        found = [Design(rivals, each, price_of(None, each), is_open=False) for each in (box, box.beyond_the_rows())]
+        found = [Design(rivals, each, price_of(None, each)) for each in (box, box.beyond_the_rows())]
         known = sorted(rival.index for rival in rivals.each if rival.index < len(front))
         more = sum(rival.index >= len(front) for rival in found[1].rivals.each)
         return _sentence(known, more, *found) if known and len(known) + more > 1 else ""
