@@ -175,12 +175,13 @@ class Live:
     def _picture(self) -> Picture:
         """The page while a search runs."""
         watch, controls = self._watch, self._controls
-        status = {"state": "running", "text": self._stages.text() or "beginning"}
+        stage, _, told = self._stages.text().partition(": ")
+        status = {"state": "running", "text": stage or "beginning"}
         if watch is None:
             return Picture({}, status)
         moment = watch.moment()
         with np.errstate(all="ignore"):
-            parts = self._painter.parts(moment, self._searched)
+            parts = self._painter.parts(moment, self._searched, told)
         if moment.place is not None:
             status |= {"example": moment.place.example, "hint": moment.place.hint}
         state = moment.state

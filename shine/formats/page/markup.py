@@ -7,6 +7,7 @@ code. All but xml.etree would be another dependency, for a renderer of forty lin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -56,6 +57,14 @@ def verbatim(name: str, text: str) -> Verbatim:
     if f"</{name}" in text.lower():
         raise ValueError(f"the text of a <{name}> cannot contain its end")
     return Verbatim(name, (), (text,))
+
+
+_BREAKS = re.compile(r"(?<=[/(,_])|(?<=\*)(?!\*)|(?<=\.)(?=[^\W\d])")
+
+
+def breakable(text: str) -> list[Content]:
+    """A text whose lines may also end after operators of formulas and between the words of names and paths."""
+    return [part for piece in _BREAKS.split(text) for part in (element("wbr"), piece)][1:]
 
 
 def coordinate(value: float) -> str:

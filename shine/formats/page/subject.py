@@ -11,6 +11,7 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.tree import Tree
+from shine.lang.wrapping import columns
 
 
 class ModelLike(Protocol):
@@ -250,8 +251,18 @@ def duration(seconds: float) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """A text of at most `length` characters; a longer text loses its middle."""
-    if len(text) <= length:
+    """A text of at most `length` columns (see `shine.lang.wrapping.columns`); a longer text loses its middle."""
+    if columns(text) <= length:
         return text
-    head = (length - 1) * 2 // 3
-    return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
+    most = (length - 1) * 2 // 3
+    head, tail = text[:most], text[most + 1 - length :]
+    while columns(head) > most:
+        head = head[:-1]
+    while columns(tail) > length - 1 - most:
+        tail = tail[1:]
+    return f"{head}…{tail}"
+
+
+def elided(heading: str) -> str:
+    """A heading as formulas and figures show it: nowhere else is it shorter, and where it is longer, it is whole."""
+    return shortened(heading, 24)

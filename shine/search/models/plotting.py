@@ -15,7 +15,7 @@ from shine.lang.forms.names import listed, value_text
 from shine.search.models.model import Model
 
 Draw = Callable[..., Any]
-"""Draws a model and a data set on axes."""
+"""Draws a model and a data set on axes, given the name of what it computes."""
 
 FIT: dict[str, Draw] = {"fit": plots.predictions, "residuals": plots.residuals, "order": plots.order}
 """Drawings of a formula for a target beside the target, by kind."""
@@ -42,7 +42,7 @@ class Subject:
     index : int, optional
         Position of the formula in the front; the recommended one by default.
     quantity : str
-        What the formula computes.
+        What the formula computes; empty if it has no name.
     """
 
     front: Sequence[Model]
@@ -50,7 +50,7 @@ class Subject:
     title: str = ""
     data: Dataset | None = None
     index: int | None = None
-    quantity: str = "prediction"
+    quantity: str = ""
 
 
 def check_kind(kind: object, fits: dict[str, Draw], X: Any, y: Any) -> None:
@@ -73,7 +73,7 @@ def plotted(
     if kind in (DEPENDENCE, BAND):
         drawings = [drawing for subject in subjects for drawing in _along_features(subject, kind, features)]
     elif kind == CONSTANTS:
-        drawings = [_of_model(subject, lambda model, data, ax: plots.constants(model, ax)) for subject in subjects]
+        drawings = [_of_model(subject, lambda model, data, ax, quantity: plots.constants(model, ax)) for subject in subjects]
     elif kind == FRONT:
         drawings = [_of_front(subject) for subject in subjects]
     else:
@@ -108,7 +108,7 @@ def _of_model(subject: Subject, drawing: Draw) -> Callable[[Any], None]:
     model = _model(subject)
 
     def draw(ax: Any) -> None:
-        drawing(model, subject.data, ax)
+        drawing(model, subject.data, ax, subject.quantity)
         _entitle(ax, subject.title)
 
     return draw
@@ -135,7 +135,7 @@ def _along_features(subject: Subject, kind: str, features: Sequence[Any] | None)
         if kind == BAND:
             plots.band(model, data, name, ax, subject.quantity)
         else:
-            plots.dependence(model, data, name, ax, (model.headings.get(name, name), subject.quantity))
+            plots.dependence(model, data, name, ax, subject.quantity)
         _entitle(ax, subject.title)
 
     for name in wanted:

@@ -11,9 +11,9 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.formats.page.charts.frame import Chart, Figure, dots, line
-from shine.formats.page.charts.scales import Scale, linear, logarithmic, spans_decades
+from shine.formats.page.charts.scales import Scale, Tick, linear, logarithmic, spans_decades
 from shine.formats.page.markup import Content, Element, coordinate, element
-from shine.formats.page.subject import ModelLike, UncertainLike, columns_of, number, shortened
+from shine.formats.page.subject import ModelLike, UncertainLike, columns_of, elided, number
 
 _POINTS = 81
 """Points of the curve."""
@@ -89,12 +89,12 @@ def band_figure(found: Band, target: str, identity: str) -> Figure | None:
     finite = ends[np.isfinite(ends)]
     low, high = np.quantile(finite, [0.005, 0.995])
     kept = finite[(finite >= low - (high - low)) & (finite <= high + (high - low))]
-    name = shortened(found.feature, 30)
-    chart = Chart(linear(found.grid, margin=0.03), linear(kept), name, f"Predicted {shortened(target, 24)}")
+    name = elided(found.feature)
+    chart = Chart(linear(found.grid, margin=0.03), linear(kept), name, f"Predicted {elided(target)}")
     across = chart.x.places(found.grid)
     chart.add(
         _area(across, chart.y.places(found.prediction), "band outer"),
-        dots(chart.x.places(found.places), chart.y.places(found.readings), 2.4, class_="dots"),
+        dots(chart.x.places(found.places), chart.y.places(found.readings)),
         _area(across, chart.y.places(found.mean), "band inner"),
         line(across, chart.y.places(found.values), class_="series"),
     )
@@ -129,11 +129,11 @@ def constants_figure(rows: Sequence[dict[str, float | str]]) -> Figure | None:
     # Intervals are drawn to 100 % of their constant on either side.
     wide = float(np.clip(np.abs(shares[np.isfinite(shares)]).max(initial=0.0), 1e-9, 100.0))
     height = 70.0 + 26.0 * len(known)  # height of a constant's line
-    lines = Scale(0.5, len(known) + 0.5, 0.0, 1.0, ())
+    names = [str(row["name"]) for row in known]
+    lines = Scale(0.5, len(known) + 0.5, 0.0, 1.0, tuple(Tick(float(at), name) for at, name in enumerate(reversed(names), 1)))
     chart = Chart(linear([-wide, wide]), lines, "% of the constant", "", height=height)
     middle = chart.x.place(0.0)
     chart.add(element("path", class_="diagonal", d=f"M{coordinate(middle)},{chart.bottom}V{chart.top}"))
-    texts: list[Content] = []
     for index, (row, (low, high)) in enumerate(zip(known, shares.tolist(), strict=True)):
         at = chart.top + (index + 0.5) * (chart.bottom - chart.top) / len(known)
         start, end = (float(chart.x.place(float(np.clip(value, -wide, wide)))) for value in (low, high))
@@ -141,8 +141,6 @@ def constants_figure(rows: Sequence[dict[str, float | str]]) -> Figure | None:
             element("path", class_="series", d=f"M{coordinate(start)},{coordinate(at)}H{coordinate(end)}"),
             element("circle", class_="spot", cx=middle, cy=at, r=4.0),
         )
-        texts.append(element("text", str(row["name"]), x=chart.left - 7, y=at + 4, text_anchor="end", class_="name"))
-    chart.add_above(*texts)
     described = "; ".join(
         f"{row['name']}: {number(float(row['low']))} to {number(float(row['high']))}" for row in known
     )
@@ -240,17 +238,17 @@ def dependence_figures(found: Sequence[Dependence], target: str) -> list[Figure]
     common = logarithmic(extent, 4) if spans_decades(extent) and spans_decades(rows) else linear(extent, ticks=4)
     figures = []
     for index, dependence in enumerate(found):
-        name = shortened(dependence.feature, 30)
+        name = elided(dependence.feature)
         wide = spans_decades(dependence.grid)
         x = logarithmic(dependence.grid, 4) if wide else linear(dependence.grid, ticks=4, margin=0.03)
-        chart = Chart(x, common, "", f"Predicted {shortened(target, 24)}", width=300.0, height=200.0)
+        chart = Chart(x, common, "", f"Predicted {elided(target)}", width=300.0, height=200.0)
         grid = chart.x.places(dependence.grid)
         separate = len(dependence.grid) <= _FEW
         lines: list[Content] = [line(grid, chart.y.places(row)) for row in dependence.rows]
         mean = chart.y.places(dependence.mean)
         chart.add(element("g", lines, class_="single"), line(grid, mean, class_="series"))
         if separate:
-            chart.add(dots(grid, mean, 3.5, class_="spots"))
+            chart.add(dots(grid, mean))
         else:
             deciles = np.linspace(0, len(grid) - 1, 11).astype(int)
             marks = "".join(f"M{coordinate(float(at))},{chart.bottom}v-6" for at in grid[deciles])

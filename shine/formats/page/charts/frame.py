@@ -134,11 +134,18 @@ def _spaced(scale: Scale, room: float) -> list[tuple[str, float]]:
     return places[:1]
 
 
-def dots(x: Floats, y: Floats, radius: float, **attributes: object) -> Element:
-    """Points as one group of circles; points without a place are left out."""
+def spot(rows: float) -> tuple[float, float]:
+    """Radius and opacity of the dots of so many rows: few are seen from afar, many do not hide each other."""
+    decades = float(np.log10(max(rows, 1.0)))
+    return max(5.0 - 0.8 * decades, 1.5), min(max(1.1 - 0.22 * decades, 0.3), 0.85)
+
+
+def dots(x: Floats, y: Floats) -> Element:
+    """Rows as one group of circles (see `spot`); those without a place are left out."""
     there = np.isfinite(x) & np.isfinite(y)
+    radius, opacity = spot(there.sum())
     circles = [element("circle", cx=float(a), cy=float(b), r=radius) for a, b in zip(x[there], y[there], strict=True)]
-    return element("g", circles, **attributes)
+    return element("g", circles, class_="dots", fill_opacity=opacity)
 
 
 def line(x: Floats, y: Floats, **attributes: object) -> Element:

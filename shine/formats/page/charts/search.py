@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,8 +69,11 @@ def _chosen_label(chart: Chart, x: float, y: float) -> Element | None:
 
 
 def _loss_axis(losses: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[Scale, str]:
+    finite = losses[np.isfinite(losses)]
     if (losses < 0).any():
         return linear(losses), "Loss"
+    if len(finite) and finite.max() < 3 * finite.min():  # a logarithmic axis would magnify small differences
+        return replace(linear(np.append(finite, 0.0)), low=0.0), "Loss"
     return logarithmic(losses), "Loss (logarithmic)"
 
 
@@ -105,6 +109,9 @@ def history_figure(
         chart.add_above(element("circle", cx=float(x_places[0]), cy=float(y_places[0]), r=4.0, class_="spot"))
     chart.add(steps(x_places, y_places, chart.x.place(times[-1] / unit), class_="series"))
     chart.add_above(_level_label(chart, best.loss))
+    if x_places[0] - chart.left > 70:  # units that the word needs
+        middle = (chart.left + float(x_places[0])) / 2
+        chart.add_above(element("text", "seeding", x=middle, y=(chart.top + chart.bottom) / 2, text_anchor="middle"))
     first, last = number(losses[0]), number(losses[-1])
     described = f"The best loss fell from {first} to {last} within {duration(float(times[-1]))}."
     bred = lines[-1].get("generation")

@@ -9,7 +9,7 @@ from typing import Any
 
 from shine.formats.page.charts.frame import Figure
 from shine.formats.page.markup import Content, Element, coordinate, element
-from shine.formats.page.subject import MINUS, count, number, shortened
+from shine.formats.page.subject import MINUS, count, elided, number
 from shine.lang.forms.tree import Tree
 from shine.lang.forms.visitor import TreeVisitor, Visit
 
@@ -143,7 +143,7 @@ class _Listing(TreeVisitor):
 
     def visit_Name(self, node: ast.Name) -> int:
         heading = self.headings.get(node.id, node.id)
-        return self._add(shortened(heading, 18), "feature", heading)
+        return self._add(elided(heading), "feature", heading)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
         return (yield from self._applied(_OPERATORS[type(node.op)], [node.operand]))
@@ -164,7 +164,7 @@ class _Listing(TreeVisitor):
     def visit_Call(self, node: ast.Call) -> Visit:
         assert isinstance(node.func, ast.Name)
         name = node.func.id
-        return (yield from self._applied(_FUNCTIONS.get(name, shortened(name, 18)), node.args, name))
+        return (yield from self._applied(_FUNCTIONS.get(name, elided(name)), node.args, name))
 
     def all_of(self, tree: Tree) -> None:
         """List the whole formula; with assignments, its root has a branch for each and one for the result."""

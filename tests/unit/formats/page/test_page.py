@@ -31,13 +31,14 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.elements, self.texts = [], [], {}
+        self.open, self.elements, self.texts, self.goes_on = [], [], {}, False
         self.feed(text)
         self.close()
         assert self.open == []
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
+        self.goes_on = tag == "wbr"  # a line may end in the middle of a text
         if tag not in VOID:
             self.open.append(tag)
 
@@ -48,7 +49,9 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
+        texts = self.texts.setdefault(self.open[-1] if self.open else "", [])
+        texts.append(texts.pop() + data if self.goes_on else data)
+        self.goes_on = False
 
     def all(self, tag, **attributes):
         wanted = {key.rstrip("_"): value for key, value in attributes.items()}
