@@ -74,7 +74,8 @@ LONG = (
     "0.31",
     "1.2345*x0*x1*x2*x3*x4*x5*x6*x7/(1 + x0)",
     "2.3456*exp(-1.2345*x0)*sin(3.4567*x1 + 0.1234)*log(1.2345 + x2**2)*sqrt(x3)*x4*x5*x6**2*x7*tanh(0.5432*x0*x1*x2)",
-    "(1.2345*x0*x1 + 2.3456*x2*x3 - 3.4567*x4*x5 + 0.1234*sin(x6*x7) - 4.5678)/(5.6789 + x0**2 + x1**2 + x2**2 + x3**2)",
+    "(1.2345*x0*x1 + 2.3456*x2*x3 - 3.4567*x4*x5 + 0.1234*sin(x6*x7) - 4.5678)/(5.6789 + x0**2 + x1**2 + x2**2 + "
+    "x3**2)",
     "sin(1.2345*x0 + 2.3456*x1 + 3.4567*x2 + 4.5678*x3 + 5.6789*x4 + 6.789*x5) + sqrt(0.4321*x0 + 1.5432*x1*x2*x3 + "
     "2.6543*x4*x5*x6*x7 + 3.7654) + x0",
     "(1.2345*x0*x1*x2 if x3 < 0.5432*x4 + 1.2345 else 2.3456*x5*sin(3.4567*x6)*exp(-0.9876*x7) if x0 < x1 else "
@@ -139,7 +140,7 @@ def motion() -> str:
     """Equations of motion."""
     times = np.linspace(0, 12, 150)
     x = np.array([np.cos(times) * np.exp(-0.1 * times), -np.sin(times) * np.exp(-0.1 * times)]).T
-    model = SymbolicDynamics(max_time=4, random_state=0).fit(x, t=times)
+    model = SymbolicDynamics(max_time=12, random_state=0).fit(x, t=times)
     parts = report_parts(model.front_, model.trajectories_, "damped_oscillator", SETTINGS)
     return html_page("damped_oscillator", element("main", *parts), own_text("script.js"))
 
@@ -186,8 +187,8 @@ class Recorder:
 def frozen(page: str, message: dict[str, Any]) -> str:
     """A live page that is told one message, by nobody."""
     told = json.dumps(json.dumps(message)).replace("</", "<\\/")
-    source = f"onmessage({{ data: {told} }})"
-    stub = f"<script>window.EventSource = class {{ constructor() {{ queueMicrotask(() => this.{source}); }} close() {{}} }};"
+    tell = f"queueMicrotask(() => this.onmessage({{ data: {told} }}))"
+    stub = f"<script>window.EventSource = class {{ constructor() {{ {tell}; }} close() {{}} }};"
     page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
     return page.replace("<script>", stub + "</script><script>", 1)
 

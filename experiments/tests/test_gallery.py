@@ -38,7 +38,8 @@ MEASURE = r"""
       if (!inner.length) continue;
       const whole = math.getBoundingClientRect();
       const left = Math.min(...inner.map((part) => part.left)), right = Math.max(...inner.map((part) => part.right));
-      runs.push({ owner: math, text: math.textContent, boxes: [new DOMRect(left, whole.top, right - left, whole.height)] });
+      const box = new DOMRect(left, whole.top, right - left, whole.height);
+      runs.push({ owner: math, text: math.textContent, boxes: [box] });
     } else {
       for (const [word, own] of words(node)) {
         if (!own.length) continue;
@@ -49,8 +50,9 @@ MEASURE = r"""
     }
   }
   // What is hidden until someone looks for it: the head of a table whose rows are blocks.
-  const hidden = (element) => element.closest("thead") && getComputedStyle(element.closest("thead")).position === "absolute";
-  const shown = runs.filter((run) => !hidden(run.owner));
+  const heads = [...document.querySelectorAll("thead")].filter((head) =>
+     getComputedStyle(head).position === "absolute");
+  const shown = runs.filter((run) => !heads.some((head) => head.contains(run.owner)));
   for (const run of shown) {
     if (run.owner.closest("figure .scroll")) continue; // a large tree is the only thing that scrolls
     for (const box of run.boxes) {
@@ -74,10 +76,11 @@ MEASURE = r"""
   for (const [place, one] of all.entries()) {
     for (let next = place + 1; next < all.length && all[next].box.top < one.box.bottom; next++) {
       const two = all[next];
-      if (one.run.owner === two.run.owner || one.run.owner.contains(two.run.owner) && one.run.owner.tagName === "text") continue;
+      if (one.run.owner === two.run.owner) continue;
       const wide = Math.min(one.box.right, two.box.right) - Math.max(one.box.left, two.box.left);
       const [top, bottom] = inner(one.box), [above, below] = inner(two.box);
-      if (wide > 1.5 && Math.min(bottom, below) - Math.max(top, above) > 1) told("over another", `${one.run.text} | ${two.run.text}`);
+      const high = Math.min(bottom, below) - Math.max(top, above);
+      if (wide > 1.5 && high > 1) told("over another", `${one.run.text} | ${two.run.text}`);
     }
   }
   return [...new Set(found)];

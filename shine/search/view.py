@@ -28,8 +28,8 @@ from shine.search.models.certainty import Choice
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.models.user_units import DIGITS
-from shine.search.problem.preparation import Task
 from shine.search.problem.noise import with_model
+from shine.search.problem.preparation import Task
 from shine.search.problem.scaling import with_line, without_line
 from shine.search.problem.settings import SearchSettings
 
@@ -68,9 +68,8 @@ def view_of(
     degree : int
         Power of the target's unit in the loss.
     choose : callable
-    loss : Loss
-    noise : str
-        Model of the noise that weights the rows.
+    loss, noise : Loss, str
+        By them, rows are weighted.
     fits : bool
         Whether formulas predict the target itself.
     """
@@ -91,7 +90,7 @@ def view_of(
         found = Population.from_trees([tree], task.primitives)
         return within_limits(found, settings)
 
-    explained = Explained(with_model(dataset, noise, loss)) if fits else None
+    explained = Explained(dataset, noise, loss) if fits else None
 
     def shown(front: Population, scores: Scores) -> Shown:
         """A front in the units of the given data."""
@@ -139,10 +138,10 @@ def within_limits(found: Population, settings: SearchSettings) -> Population:
 
 
 class Explained:
-    """The share of the target's variance that formulas explain, on some of the rows."""
+    """The share of the target's variance that formulas explain, on some of the rows, by the weights of the loss."""
 
-    def __init__(self, dataset: Dataset) -> None:
-        self._rows = dataset.sampled(ROWS, np.random.default_rng(0))
+    def __init__(self, dataset: Dataset, noise: str, loss: Loss) -> None:
+        self._rows = with_model(dataset, noise, loss).sampled(ROWS, np.random.default_rng(0))
         weights = self._rows.row_weights
         self._weights = weights / np.sum(weights)
         target = self._rows.target

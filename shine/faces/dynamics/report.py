@@ -14,7 +14,7 @@ from shine.faces.dynamics.fitted import equations_element
 from shine.formats.page.charts.frame import Chart, Figure, dots, line
 from shine.formats.page.charts.scales import linear
 from shine.formats.page.markup import Content, Element, breakable, element
-from shine.formats.page.sections import data_table, grid, section, setting_text, table
+from shine.formats.page.sections import data_table, grid, groups_of_settings, section, table
 from shine.lang.forms.rounding import Precision
 from shine.search.dynamics.conserved import conserved_quantities
 from shine.search.models.front_table import loss_text, r2_text
@@ -33,20 +33,7 @@ def report_parts(
     settings: Mapping[str, Any] | None = None,
     precision: Precision = None,
 ) -> list[Content]:
-    """The result of a search for equations of motion as the parts of a page.
-
-    Parameters
-    ----------
-    front : SystemFront
-    readings : Trajectories or Field
-        Those of the search.
-    title : str
-        Heading of the page.
-    settings : mapping, optional
-        Settings of the search by section.
-    precision : int, "exact" or None
-        Significant digits of constants; by default those that the data support.
-    """
+    """The result of a search for equations of motion, with its readings, as the parts of a page (see `report_html`)."""
     best = front.best
     constants = {name: f"{low:.6g} to {high:.6g}" for name, (low, high) in best.conf_int().items() if low == low}
     if isinstance(readings, Field):
@@ -73,7 +60,7 @@ def report_parts(
         *drawn,
         section("Certainty", table("95 % intervals of the constants", constants) if constants else None),
         section("Systems", _systems(front, precision)),
-        section("Settings", _settings(settings or {})),
+        section("Settings", element("div", groups_of_settings(settings), class_="columns") if settings else None),
     ]
 
 
@@ -87,13 +74,6 @@ def _systems(front: SystemFront, precision: Precision) -> Element:
     headings = [(name, "number") for name in ("#", "Complexity", "Error", "R²")]
     marks = {front.best_index: {"class_": "chosen"}}
     return data_table([*headings, ("Equations", "formula-cell")], rows, marks=marks)
-
-
-def _settings(settings: Mapping[str, Any]) -> Content:
-    groups = {name: values for name, values in settings.items() if isinstance(values, Mapping)}
-    rest = {name: value for name, value in settings.items() if name not in groups}
-    tables = [table(name, {key: setting_text(value) for key, value in group.items()}) for name, group in groups.items()]
-    return [table("run", {key: setting_text(value) for key, value in rest.items()}), *tables] if settings else None
 
 
 def _over_time(model: SystemModel, readings: Trajectories, rollouts: list[tuple[Floats, Floats]], state: int) -> Figure:

@@ -187,28 +187,14 @@ Python's lock, which the search needs, too."""
 
 @dataclass(frozen=True)
 class Picture:
-    """Contents of a page.
-
-    Parameters
-    ----------
-    parts : mapping of str to str
-        HTML by the name of the part; parts that are not in it are empty.
-    status : mapping
-        State and texts of the controls, as JSON values.
-    """
+    """Contents of a page: HTML by the name of the part, and the state and texts of the controls as JSON values."""
 
     parts: Mapping[str, str] = field(default_factory=dict)
     status: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Board:
-    """Pictures for the pages that are open.
-
-    Parameters
-    ----------
-    paint : callable
-        Makes the picture of this moment; called in a thread of the board's own.
-    """
+    """Pictures for the pages that are open; `paint` makes that of this moment, in a thread of the board's own."""
 
     def __init__(self, paint: Callable[[], Picture]) -> None:
         self._paint = paint

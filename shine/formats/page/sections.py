@@ -27,7 +27,6 @@ from shine.formats.page.mathml.operators import ROUNDED, name_element
 from shine.formats.page.subject import (
     ModelLike,
     ResultLike,
-    SummaryLike,
     UncertainLike,
     count,
     duration,
@@ -38,6 +37,7 @@ from shine.formats.page.subject import (
 )
 from shine.lang.forms.rounding import ALL_DIGITS, Precision, significant_digits
 from shine.lang.presentation import presented
+
 
 def section(title: str, content: Content) -> Content:
     """A section with a heading; nothing if it has no content."""
@@ -91,28 +91,22 @@ def data_table(
     caption: Content = None,
     marks: Mapping[int, Mapping[str, str]] = MappingProxyType({}),
 ) -> Element:
-    """A table whose rows become blocks on narrow screens.
+    """A table whose rows become blocks on narrow screens; `marks` are attributes of rows.
 
-    Parameters
-    ----------
-    headings : sequence of (Content, str or None)
-        Of the columns, with the class of their cells: "number", "formula-cell", "action", or "row" for what a row is
-        about.
-    rows : sequence of sequences of Content
-    caption : Content
-    marks : mapping of int to mapping
-        Attributes of rows.
+    Headings have the class of their cells: "number", "formula-cell", "action", or "row" for what a row is about.
     """
     lines = []
     for place, row in enumerate(rows):
-        cells = [
-            element("th", cell, scope="row") if of == "row" else element("td", cell, class_=of, data_label=heading if of in ("number", None) else None)
-            for (heading, of), cell in zip(headings, row, strict=True)
-        ]
+        cells = []
+        for (heading, of), cell in zip(headings, row, strict=True):
+            name, told = ("th", {"scope": "row"}) if of == "row" else ("td", {"class_": of})
+            label = {"data_label": heading} if of in ("number", None) else {}
+            cells.append(element(name, cell, **told, **label))
         lines.append(element("tr", cells, **marks.get(place, {})))
     head = element("tr", [element("th", heading, scope="col", class_=of) for heading, of in headings])
     parts = caption and element("caption", caption), element("thead", head), element("tbody", lines)
-    return element("div", element("div", element("table", parts, class_="data"), class_="table-scroll"), class_="card plain")
+    scroll = element("div", element("table", parts, class_="data"), class_="table-scroll")
+    return element("div", scroll, class_="card plain")
 
 
 def setting_text(value: Any) -> str:
@@ -153,20 +147,16 @@ def header(
     hatted = element("mover", name, element("mo", "^")) if len(bare) == 1 else name
     head = math_element(hatted, element("mo", "="))
     badge = "The chosen formula" if result.stopped_by else "The best formula so far"
-    return [
-        element("h1", title),
-        element("p", _summary(result, best, dataset), class_="summary"),
-        element(
-            "section",
-            element("h2", badge, class_="badge"),
-            formula(best, precision, head),
-            element("div", element("code", breakable(best.expression), id="chosen"), copy_button("chosen", "the chosen formula"),
-                    class_="bar"),
-            _renamed(best),
-            element("p", f"Why: {result.reason}.", class_="summary") if result.reason else None,
-            class_="card hero",
-        ),
-    ]  # fmt: skip
+    code = element("code", breakable(best.expression), id="chosen"), copy_button("chosen", "the chosen formula")
+    hero = [
+        element("h2", badge, class_="badge"),
+        formula(best, precision, head),
+        element("div", code, class_="bar"),
+        _renamed(best),
+        element("p", f"Why: {result.reason}.", class_="summary") if result.reason else None,
+    ]
+    summary = element("p", _summary(result, best, dataset), class_="summary")
+    return [element("h1", title), summary, element("section", hero, class_="card hero")]
 
 
 def _renamed(best: ModelLike) -> Element | None:
@@ -280,7 +270,7 @@ def certainty(best: ModelLike, dataset: Dataset, target: str, told: Sequence[str
     return [*words, _table(summary), *bands]
 
 
-def _table(summary: SummaryLike) -> Content:
+def _table(summary: Any) -> Content:
     """The table of the constants."""
     caption = element("code", breakable(summary.formula)), element("br"), f"{summary.heading}."
     headings = [(text, "number" if place else "row") for place, text in enumerate(summary.headings)]
@@ -301,7 +291,7 @@ def front_table(result: ResultLike, precision: Precision) -> Content:
     """A table of the formulas on the Pareto front."""
     front, best = result.front, result.best_index
     copying = element("span", "Copy", class_="unseen")
-    headings = [(text, "number") for text in ("#", "Complexity", "Loss", "R²")]
+    headings: list[tuple[Content, str | None]] = [(text, "number") for text in ("#", "Complexity", "Loss", "R²")]
     rows, marks = [], {}
     for position, model in enumerate(front):
         marks[position] = {"id": f"formula-{position}"} | ({"class_": "chosen"} if position == best else {})
@@ -313,8 +303,8 @@ def front_table(result: ResultLike, precision: Precision) -> Content:
             copy_button(f"code-{position}", f"the formula of complexity {model.complexity}"),
         ))  # fmt: skip
     caption = "The best formula of each complexity that is better than all simpler ones; the chosen one is marked."
-    columns = [*headings, ("Formula", "formula-cell"), (copying, "action")]
-    return section("The Pareto front", data_table(columns, rows, caption, marks))
+    headings += [("Formula", "formula-cell"), (copying, "action")]
+    return section("The Pareto front", data_table(headings, rows, caption, marks))
 
 
 def settings_tables(
@@ -337,12 +327,11 @@ def settings_tables(
     }
     if put_in:
         tables.append(table("Formulas put in by a person", put_in))
-    tables += [table(name, values) for name, values in _groups(settings or {}).items()]
-    return element("div", tables, class_="columns")
+    return element("div", tables, groups_of_settings(settings or {}), class_="columns")
 
 
-def _groups(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Settings by group; nested groups get dotted names, and unset settings are left out."""
+def groups_of_settings(settings: Mapping[str, Any]) -> list[Element]:
+    """A table of each group; nested groups get dotted names, and unset settings are left out."""
     groups: dict[str, dict[str, Any]] = {"General": {}}
     for name, value in settings.items():
         if isinstance(value, Mapping):
@@ -350,17 +339,12 @@ def _groups(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         else:
             groups["General"][str(name)] = value
     told = {name: {key: value for key, value in group.items() if setting_text(value)} for name, group in groups.items()}
-    return {name: group for name, group in told.items() if group}
+    return [table(name, group) for name, group in told.items() if group]
 
 
-def _dotted(group: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    stack = [("", group.items().__iter__())]
-    while stack:
-        prefix, items = stack[-1]
-        for name, value in items:
-            if isinstance(value, Mapping) and value:
-                stack.append((f"{prefix}{name}.", value.items().__iter__()))
-                break
-            yield f"{prefix}{name}", value
+def _dotted(group: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in group.items():
+        if isinstance(value, Mapping) and value:
+            yield from _dotted(value, f"{prefix}{name}.")
         else:
-            stack.pop()
+            yield f"{prefix}{name}", value

@@ -29,17 +29,7 @@ def page_part(*content: Content) -> str:
 
 
 def formula_element(tree: Tree, headings: Mapping[str, str], left: str = "") -> Element:
-    """A formula typeset, or as text if it is too large.
-
-    Parameters
-    ----------
-    tree : Tree
-        The formula for people.
-    headings : mapping of str to str
-        Original headings of the columns, by feature.
-    left : str
-        What the formula is equal to, if it is to be told.
-    """
+    """A formula for people, typeset, or as text if it is too large; `left` is what it is equal to."""
     head = math(name_element(left), symbol("=")) if left else None
     lines = formula_lines(tree, headings, ALL_DIGITS, head, 24.0)  # ems beside the figures
     if not lines:

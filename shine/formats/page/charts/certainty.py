@@ -23,17 +23,9 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Band:
-    """A formula along one feature, the others at their medians.
-
-    Parameters
-    ----------
-    feature : str
-    grid, values : ndarray of shape (n_points,)
-    mean, prediction : ndarray of shape (n_points, 2)
-        Ends of the bands of the formula's value and of new readings.
-    places, readings : ndarray of shape (n_rows,)
-        The feature in some rows, and their targets, moved by what the formula says of the other features.
-    """
+    """A formula along one feature, the others at their medians: its values on a grid, the ends of the bands of its
+    value and of new readings, shape (n_points, 2), and the feature in some rows, with their targets, moved by what the
+    formula says of the other features."""
 
     feature: str
     grid: Floats
@@ -114,13 +106,7 @@ def _area(x: Floats, ends: Floats, class_: str) -> Element:
 
 
 def constants_figure(rows: Sequence[dict[str, float | str]]) -> Figure | None:
-    """The intervals of the constants, as shares of their values; None if none is known.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        With the keys name, coef, low, high, as `shine.evaluate.inference.summary.Summary.rows` gives them.
-    """
+    """The intervals of the constants of a `Summary`, as shares of their values; None if none is known."""
     known = [row for row in rows if row["coef"]]
     if not known:
         return None
@@ -130,11 +116,12 @@ def constants_figure(rows: Sequence[dict[str, float | str]]) -> Figure | None:
     wide = float(np.clip(np.abs(shares[np.isfinite(shares)]).max(initial=0.0), 1e-9, 100.0))
     height = 70.0 + 26.0 * len(known)  # height of a constant's line
     names = [str(row["name"]) for row in known]
-    lines = Scale(0.5, len(known) + 0.5, 0.0, 1.0, tuple(Tick(float(at), name) for at, name in enumerate(reversed(names), 1)))
+    ticks = tuple(Tick(float(at), name) for at, name in enumerate(reversed(names), 1))
+    lines = Scale(0.5, len(known) + 0.5, 0.0, 1.0, ticks)
     chart = Chart(linear([-wide, wide]), lines, "% of the constant", "", height=height)
     middle = chart.x.place(0.0)
     chart.add(element("path", class_="diagonal", d=f"M{coordinate(middle)},{chart.bottom}V{chart.top}"))
-    for index, (row, (low, high)) in enumerate(zip(known, shares.tolist(), strict=True)):
+    for index, (low, high) in enumerate(shares.tolist()):
         at = chart.top + (index + 0.5) * (chart.bottom - chart.top) / len(known)
         start, end = (float(chart.x.place(float(np.clip(value, -wide, wide)))) for value in (low, high))
         chart.add(
@@ -159,18 +146,8 @@ _FEW = 8
 
 @dataclass(frozen=True)
 class Dependence:
-    """Partial dependence of a formula on one feature.
-
-    Parameters
-    ----------
-    feature : str
-    grid : ndarray of shape (n_points,)
-        Quantiles of the feature in rising order.
-    mean : ndarray of shape (n_points,)
-        Mean value over the rows; NaN if no row has a finite value.
-    rows : ndarray of shape (n_lines, n_points)
-        Values of single rows.
-    """
+    """Partial dependence of a formula on one feature: on a grid of its quantiles the mean value over the rows, NaN if
+    none is finite, and the values of single rows, shape (n_lines, n_points)."""
 
     feature: str
     grid: Floats
@@ -196,16 +173,6 @@ def dependences(model: ModelLike, dataset: Dataset) -> list[Dependence]:
     return sorted(found, key=lambda dependence: -dependence.effect)
 
 
-def dependence_on(model: ModelLike, dataset: Dataset, feature: str) -> Dependence:
-    """Partial dependence of a formula on one of its parameters (see `dependences`)."""
-    columns = columns_of(model.tree, dataset)
-    every = np.unique(np.linspace(0, dataset.n_rows - 1, min(_ROWS, dataset.n_rows)).astype(np.int64))
-    background = np.ascontiguousarray(columns[every])
-    position = model.tree.parameters.index(feature)
-    grid, weights = _grid(columns[:, position]), dataset.row_weights[every]
-    return _dependence(model, background, weights, position, model.headings.get(feature, feature), grid)
-
-
 def _grid(column: Floats) -> Floats:
     values = np.unique(column) if len(column) <= 100_000 else np.unique(column[:: len(column) // 100_000])
     if len(values) <= _FEW:
@@ -214,9 +181,13 @@ def _grid(column: Floats) -> Floats:
     return quantiles
 
 
-def _dependence(
-    model: ModelLike, background: Floats, weights: Floats, position: int, feature: str, grid: Floats
-) -> Dependence:
+def dependence_on(model: ModelLike, dataset: Dataset, feature: str) -> Dependence:
+    """Partial dependence of a formula on one of its parameters (see `dependences`)."""
+    columns = columns_of(model.tree, dataset)
+    every = np.unique(np.linspace(0, dataset.n_rows - 1, min(_ROWS, dataset.n_rows)).astype(np.int64))
+    background = np.ascontiguousarray(columns[every])
+    position = model.tree.parameters.index(feature)
+    grid, weights = _grid(columns[:, position]), dataset.row_weights[every]
     repeated = np.tile(background, (len(grid), 1))
     repeated[:, position] = np.repeat(grid, len(background))
     values = model.predict(repeated).reshape(len(grid), len(background))
@@ -226,7 +197,8 @@ def _dependence(
         mean = (np.where(there, values, 0.0) * weights).sum(axis=1) / total
     # Rows that are drawn.
     shown = np.unique(np.linspace(0, len(background) - 1, min(25, len(background))).astype(np.int64))
-    return Dependence(feature, grid, mean, np.where(np.isfinite(values), values, np.nan)[:, shown].T)
+    heading = model.headings.get(feature, feature)
+    return Dependence(heading, grid, mean, np.where(np.isfinite(values), values, np.nan)[:, shown].T)
 
 
 def dependence_figures(found: Sequence[Dependence], target: str) -> list[Figure]:

@@ -22,14 +22,7 @@ LEVELS = 6
 
 @dataclass(frozen=True)
 class Fit:
-    """Measured and predicted values of the rows whose prediction is finite.
-
-    Parameters
-    ----------
-    measured, predicted : ndarray of shape (n_finite,)
-    lost : int
-        Number of the rows left out.
-    """
+    """Measured and predicted values of the rows whose prediction is finite, and the number of the others."""
 
     measured: Floats
     predicted: Floats
@@ -62,18 +55,15 @@ def fit_figures(fit: Fit, target: str) -> list[Figure]:
         return []
     # If values differ by orders of magnitude, only the residuals of the large ones would be visible.
     relative = spans_decades(fit.measured) and (fit.predicted > 0).mean() > 0.9
+    label, shown = "Residual", fit
     if relative:
         there = fit.predicted > 0
-        positive = Fit(fit.measured[there], fit.predicted[there], fit.lost + int(len(there) - there.sum()))
-        return [
-            _predicted_figure(fit, target, relative),
-            _residual_figure(positive, target, "Residual / predicted", relative),
-            _histogram_figure(positive, "Residual / predicted", relative),
-        ]
+        label = "Residual / predicted"
+        shown = Fit(fit.measured[there], fit.predicted[there], fit.lost + int(len(there) - there.sum()))
     return [
         _predicted_figure(fit, target, relative),
-        _residual_figure(fit, target, "Residual", relative),
-        _histogram_figure(fit, "Residual", relative),
+        _residual_figure(shown, target, label, relative),
+        _histogram_figure(shown, label, relative),
     ]
 
 
@@ -191,7 +181,7 @@ def _cloud(chart: Chart, x: Floats, y: Floats, level: float, angle: float = 0.0)
         inside &= (down >= chart.top - edge) & (down <= chart.bottom + edge)
     across, down, outside = across[inside], down[inside], int(len(x) - inside.sum())
     if len(across) <= 1500:  # most rows drawn as dots; more rows are counted in cells
-        return dots(across, down), f"{_each(len(across))}.", outside
+        return dots(across, down), "One dot a row." if len(across) != 1 else "One row.", outside
     across, down = across - chart.left, down - level
     cosine, sine = math.cos(angle), math.sin(angle)
     cells, largest = hexagons(across * cosine + down * sine, down * cosine - across * sine)
@@ -200,25 +190,9 @@ def _cloud(chart: Chart, x: Floats, y: Floats, level: float, angle: float = 0.0)
     return element("g", cells, transform=place), text, outside
 
 
-def _each(rows: int) -> str:
-    return "One dot a row" if rows != 1 else "One row"
-
-
 def hexagons(x: Floats, y: Floats) -> tuple[Content, int]:
-    """Points counted in hexagonal cells (Carr et al. 1987), shaded by the logarithm of their counts.
-
-    Parameters
-    ----------
-    x, y : ndarray of shape (n_points,)
-        Places in the drawing.
-
-    Returns
-    -------
-    content
-        One path for each shade.
-    int
-        Number of points in the fullest cell.
-    """
+    """Points counted in hexagonal cells (Carr et al. 1987): a path for each shade, by the logarithm of the counts, and
+    the number of points in the fullest cell."""
     wide, high = _CELL * math.sqrt(3), _CELL * 3
     # The centres form two rectangular grids, one shifted by half a cell; a point belongs to the nearer centre.
     even_x, even_y = np.rint(x / wide), np.rint(y / high)
@@ -242,7 +216,7 @@ def hexagons(x: Floats, y: Floats) -> tuple[Content, int]:
         tops = zip((at[0] * wide / 2).tolist(), (at[1] * high / 2 - _CELL).tolist(), strict=True)
         drawn = "".join(f"M{coordinate(a)},{coordinate(b)}{outline}" for a, b in tops)
         if drawn:
-            paths.append(element("path", d=drawn, class_=f"cell shade-{shade}"))
+            paths.append(element("path", d=drawn, class_="cell", fill_opacity=(shade + 1) / LEVELS))
     return paths, largest
 
 

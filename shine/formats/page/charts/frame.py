@@ -22,17 +22,7 @@ _LETTER = 8.8
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with its title and caption.
-
-    Parameters
-    ----------
-    title : str
-    drawing : Element
-    caption : Content
-        What the drawing shows.
-    notes : tuple of str
-        What the drawing leaves out.
-    """
+    """A drawing with its title, a caption that tells what it shows, and notes on what it leaves out."""
 
     title: str
     drawing: Element
@@ -65,15 +55,7 @@ class Chart:
         self.above += content
 
     def drawing(self, described: str, identity: str) -> Element:
-        """The chart as SVG.
-
-        Parameters
-        ----------
-        described : str
-            What it shows, for screen readers.
-        identity : str
-            A name that is unique on the page.
-        """
+        """The chart as SVG, described for screen readers; `identity` is unique on the page."""
         clip = element("clipPath", element("rect", x=self.left, y=self.top - 4, width=self.right - self.left,
                                            height=self.bottom - self.top + 8), id=f"clip-{identity}")  # fmt: skip
         return element(
@@ -162,14 +144,9 @@ def line(x: Floats, y: Floats, **attributes: object) -> Element:
 
 def steps(x: Floats, y: Floats, end: float, **attributes: object) -> Element:
     """A line that keeps each value up to the next point, and the last value up to `end`."""
-    points: list[tuple[float, float]] = [
-        (a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True) if a == a and b == b
-    ]
-    if not points:
-        return element("path", d="", **attributes)
-    path = f"M{coordinate(points[0][0])},{coordinate(points[0][1])}"
-    path += "".join(f"H{coordinate(a)}V{coordinate(b)}" for a, b in points[1:])
-    return element("path", d=f"{path}H{coordinate(end)}", **attributes)
+    there = np.isfinite(x) & np.isfinite(y)
+    along = np.append(np.repeat(x[there], 2), end)[1:] if there.any() else x[there]
+    return line(along, np.repeat(y[there], 2), **attributes)
 
 
 def rule(chart: Chart, value: float, class_: str) -> Element | None:

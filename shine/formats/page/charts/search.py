@@ -80,17 +80,9 @@ def _loss_axis(losses: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[Scale, st
 def history_figure(
     history: Sequence[Mapping[str, Any]], best: ModelLike, identity: str = "history", *, refined: bool = True
 ) -> Figure | None:
-    """The best loss over time; None if no generation was recorded.
+    """The best loss over time, from lines of ``log.jsonl``; None if no generation was recorded.
 
-    Parameters
-    ----------
-    history : sequence of mappings
-        Lines of ``log.jsonl`` with ``seconds``, ``loss`` (may be None) and ``generation``.
-    best : ModelLike
-        The chosen formula; a horizontal line shows its loss.
-    identity : str
-    refined : bool
-        Whether the search has ended, and refined the constants of the chosen formula.
+    A horizontal line shows the loss of the chosen formula; at the end of a search, its constants are `refined`.
     """
     lines = [entry for entry in history if is_number(entry.get("seconds")) and is_number(entry.get("loss"))]
     if not lines:

@@ -1,8 +1,7 @@
 """Formulas typeset as MathML Core, which browsers display without help.
 
-The markup is written by hand. latex2mathml on our LaTeX makes each letter of a word an element of its own, has no
-invisible times or function application for screen readers, and cannot carry the exact value of a rounded constant.
-SymPy's printer would need an extra, rewrites the formula, and writes cases as a call of "piecewise".
+latex2mathml on our LaTeX makes each letter of a word an element of its own, and cannot carry the exact value of a
+rounded constant. SymPy's printer would need an extra, and rewrites the formula.
 """
 
 from __future__ import annotations
@@ -83,10 +82,6 @@ def _logarithm_of_more(piece: Piece) -> tuple[Content, int]:
     return applied("log", Piece(argument, SUM))
 
 
-def _within(name: str) -> Callable[[Piece], tuple[Content, int]]:
-    return lambda piece: (fenced(piece.markup, *_FENCES[name]), ATOM)
-
-
 CALLS: Mapping[str, Callable[..., tuple[Content, int]]] = {
     "sqrt": lambda piece: (element("msqrt", piece.markup), ATOM),
     "cbrt": lambda piece: (element("mroot", piece.markup, element("mn", "3")), ATOM),
@@ -101,7 +96,7 @@ CALLS: Mapping[str, Callable[..., tuple[Content, int]]] = {
         element("mfrac", a.markup, element("msqrt", element("mn", "1"), symbol("+"), _raised(b, "2"))),
         FRACTION,
     ),
-    **{name: _within(name) for name in _FENCES},
+    **{name: lambda piece, fences=fences: (fenced(piece.markup, *fences), ATOM) for name, fences in _FENCES.items()},
 }
 """Markup and strength of functions with a notation of their own; all others are `applied`."""
 
@@ -115,17 +110,7 @@ PI = Piece(element("mi", "π"), name="π")
 
 
 class Typesetter(TreeVisitor):
-    """Makes a `Piece` of each node.
-
-    Parameters
-    ----------
-    named : bool
-        Whether numbers with a name are written by it (see `shine.lang.forms.named_numbers`).
-    headings : mapping of str to str
-        Original headings of the columns, by feature, which take the place of the names.
-    digits : int
-        Significant digits of constants.
-    """
+    """Makes a `Piece` of each node (see `typeset`); `named` numbers are written by name, such as pi."""
 
     def __init__(self, named: bool, headings: Mapping[str, str], digits: int) -> None:
         self.named, self.headings, self.digits = named, headings, digits
@@ -220,21 +205,11 @@ NARROW, WIDE = 14.0, 36.0
 def typeset(
     tree: Tree, headings: Mapping[str, str] = MappingProxyType({}), digits: int = ROUNDED, room: float = WIDE
 ) -> list[tuple[str | None, list[Element]]]:
-    """A formula as MathML: its assignments in order, each after its name, then its result, after None.
+    """A formula as MathML: its assignments in order, each after its name, then its result, after None; empty if it is
+    too large.
 
-    Each has several ``<math>`` elements if it is wide, so that lines can break between them. Constants are rounded;
-    ``data-exact`` of their elements holds all digits. Empty if the formula is too large.
-
-    Parameters
-    ----------
-    tree : Tree
-        A tree of any depth.
-    headings : mapping of str to str
-        Original headings of the columns, by feature, which take the place of the names.
-    digits : int
-        Significant digits of constants.
-    room : float
-        Ems of what does not break.
+    What is wider than so many ems has several ``<math>`` elements, between which lines can break. Headings of columns
+    take the place of their names. Constants are rounded; ``data-exact`` of their elements holds all digits.
     """
     # Besides a feature of that name, pi would be ambiguous.
     typesetter = Typesetter("pi" not in tree.parameters, headings, digits)

@@ -190,24 +190,8 @@ def _split(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Piece:
-    """A typeset part of a formula.
-
-    Parameters
-    ----------
-    markup : Content
-    strength : int
-        How strongly its outermost operator binds.
-    opposite : Piece, optional
-        The part without its leading minus.
-    digits : bool
-        Whether it begins with a digit.
-    wordy : bool
-        Whether it ends with a name of several letters.
-    name : str, optional
-        The name, if it is one.
-    nodes : int
-        Nodes of the formula in it.
-    """
+    """A typeset part of a formula: how strongly its outermost operator binds, the part without its leading minus,
+    whether it begins with digits or ends with a name of several letters, the name that it is, and its nodes."""
 
     markup: Content
     strength: int = ATOM

@@ -25,7 +25,6 @@ from shine.search.models.front import pareto_front
 from shine.search.models.template_model import TemplateModel
 from shine.search.models.user_units import DIGITS
 from shine.search.problem.names import TranslatedSettings
-from shine.search.problem.noise import with_model
 from shine.search.templates.composition import Composition
 from shine.search.templates.law import Groups, law_of
 from shine.search.view import Choose, Explained, within_limits
@@ -56,9 +55,8 @@ def template_view(
     headings : mapping of str to str
         Headings of the columns, by feature.
     choose : callable
-    loss : Loss
-    noise : str
-        Model of the noise that weights the rows.
+    loss, noise : Loss, str
+        By them, rows are weighted.
     """
     single = len(composition.template.outputs) == 1
     slots = composition.genome.slots
@@ -69,7 +67,7 @@ def template_view(
             guessed_individual(individual_parts(text, [slot.name for slot in slots]), composition), settings
         )
 
-    explained = Explained(with_model(dataset, noise, loss)) if single else None
+    explained = Explained(dataset, noise, loss) if single else None
 
     def shown(front: Population, scores: Scores) -> Shown:
         models = []
