@@ -206,9 +206,8 @@ class TemplateProblem(Problem):
     def view(self) -> SearchView:
         """The composed formulas."""
         choose_now = partial(choose, enough=self.enough, description=self.description(self.sample))
-        return template_view(
-            self.user_rows, self.composition, self.task.groups, self.settings, self.enough, self._headings, choose_now
-        )
+        task, rest = self.task, (self.settings, self.enough, self._headings, choose_now)
+        return template_view(self.user_rows, self.composition, task.groups, *rest, task.loss, task.noise)
 
     def report_for_users(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
         """It gets the composed formulas."""
