@@ -113,7 +113,7 @@ RULES = {
     ),
     "supported digits": Rule(
         "digits that rows support",
-        "search/finishing/supported_digits.py",
+        "search/finishing/polishing.py",
         ((FINISHING + "end", "with_supported_digits", unchanged),),
     ),
     "snapping": Rule(

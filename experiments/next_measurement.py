@@ -1,12 +1,12 @@
 """How many measurements does it take to find a law, measured where the formulas part or anywhere in the box?
 
 `python experiments/next_measurement.py --seeds 3` draws a few noisy rows of each of ten laws in a part of its box. Then
-two experimenters go on, a reading at a time, each followed by a search: one measures where
-`Front.next_measurement(box)` says, the other at random in the box. Both count readings until the search chooses the law
-for the first time, which may be by chance, and until it is decided: chosen, with odds of 20 to 1 against all other
-formulas that were found. The law is any formula that becomes it, everywhere in the box, by other constants, and has no
-more of them. Of the readings that were asked for, a table tells the probability to decide that was said, and the share
-that decided: one formula, right or wrong, had the odds after the next search.
+three experimenters go on, a reading at a time, each followed by a search: one measures where
+`Front.next_measurement(box)` says, one at random in the box, one as far from all rows as the box allows. They count
+readings until the search chooses the law for the first time, which may be by chance, and until it is decided: chosen,
+with odds of 20 to 1 against all other formulas that were found. The law is any formula that becomes it, everywhere in
+the box, by other constants, and has no more of them. Of the readings that were asked for, a table tells the probability
+to decide that was said, and the share that decided: one formula, right or wrong, had the odds after the next search.
 """
 
 from __future__ import annotations
@@ -90,21 +90,30 @@ def is_law(found: Model, law: Law) -> bool:
 SAID = (0.0, 0.05, 0.15, 0.3, 0.45, 0.6 + 1e-9)
 """Ends of the intervals of the probability that is said."""
 
-Experimenter = Callable[[Law, NextMeasurement, np.random.Generator], np.ndarray]
+Experimenter = Callable[[Law, NextMeasurement, np.ndarray, np.random.Generator], np.ndarray]
 
 
-def asks(law: Law, advice: NextMeasurement, rng: np.random.Generator) -> np.ndarray:
+def asks(law: Law, advice: NextMeasurement, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The point where the formulas part."""
     point = advice.points[0]
     return np.array([[point[name] for name in law.box]])
 
 
-def guesses(law: Law, advice: NextMeasurement, rng: np.random.Generator) -> np.ndarray:
+def guesses(law: Law, advice: NextMeasurement, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A point anywhere in the box."""
     return law.drawn(law.box, 1, rng)
 
 
-EXPERIMENTERS: dict[str, Experimenter] = {"asks": asks, "at random": guesses}
+def spreads(law: Law, advice: NextMeasurement, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The point that is farthest from all rows, in shares of the box."""
+    low, high = np.array(list(law.box.values())).T
+    corners = np.array(np.meshgrid(*[(0.0, 1.0)] * len(low))).reshape(len(low), -1).T
+    points = np.concatenate([corners, rng.uniform(0, 1, (2000, len(low)))])
+    apart = ((points[:, None] - (X - low) / (high - low)) ** 2).sum(axis=2).min(axis=1)
+    return low + (high - low) * points[[apart.argmax()]]
+
+
+EXPERIMENTERS: dict[str, Experimenter] = {"asks": asks, "at random": guesses, "far": spreads}
 
 
 def needed(
@@ -133,7 +142,7 @@ def needed(
             chosen = min(chosen, count)
             if is_decided and advice.indices[0] == result.best_index:
                 return chosen, count
-        further = experimenter(law, advice, rng)
+        further = experimenter(law, advice, X, rng)
         X = np.concatenate([X, further])
         y = np.concatenate([y, law.model.predict(further) + rng.normal(0, size, len(further))])
     return chosen, most + 1

@@ -82,7 +82,7 @@ UNSTABLE = {"argpartition", "partition"}
 EXACT_EXPONENTS = {"2", "0.5"}
 """Exponents that NumPy replaces by products and square roots."""
 
-PYTHONS_POWERS = {("polynomial_model.py", "variables ** degree"), ("model.py", "step ** order")}
+PYTHONS_POWERS = {("symmetries.py", "variables ** degree"), ("model.py", "step ** order")}
 """Powers of single numbers."""
 
 WHOLE_NUMBERS = {

@@ -121,7 +121,6 @@ class ConstantFitter(Protocol):
         fixed : ndarray of shape (n_individuals, n_constants), bool, optional
             Whether each constant, in the order of the tape, keeps its value.
         """
-        ...
 
 
 class Linearizer(ConstantFitter, Protocol):
@@ -132,7 +131,6 @@ class Linearizer(ConstantFitter, Protocol):
     ) -> NormalEquations:
         """Errors and normal equations at the population's constants, for given lines; evaluation of an individual ends
         as soon as its errors exceed its limit."""
-        ...
 
 
 class PopulationEvaluator(Protocol):
@@ -140,8 +138,6 @@ class PopulationEvaluator(Protocol):
 
     def score(self, population: Population, threshold: float | Floats = np.inf) -> Scores:
         """Loss and scaling of each individual; losses above the threshold, or above its own, become inf."""
-        ...
 
     def predict(self, population: Population) -> AnyArray:
         """Predictions, shape (n_individuals, n_rows), in the evaluator's number type."""
-        ...

@@ -156,11 +156,9 @@ class Measure(Protocol):
 
     def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``."""
-        ...
 
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""
-        ...
 
 
 @dataclass(frozen=True)

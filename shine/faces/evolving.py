@@ -219,7 +219,8 @@ def _searched(
     if report is not None and not callable(report):
         raise TypeError(f"report must be a function of the progress; it is {value_text(report)}")
     kind = None if objective is None else partial(ObjectiveProblem, Objective(objective))
-    with live_page(live, "Symbolic regression", "y") as page, opened(executor, workers=workers) as pool:
+    target = every.constraints.with_unit("y")
+    with live_page(live, "Symbolic regression", target) as page, opened(executor, workers=workers) as pool:
         visitor = None if page is None else page.watch()
         observers = Observers(ignore if report is None else report, visitor, pool=pool, began=began)
         result = search(dataset, every, observers, kind=kind)

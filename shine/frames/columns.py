@@ -71,7 +71,6 @@ class Table(Protocol):
     @property
     def rows(self) -> int:
         """Number of rows."""
-        ...
 
     def column(self, name: str, is_quoted: bool) -> Column:
         """A column by its heading.
@@ -83,7 +82,6 @@ class Table(Protocol):
         TypeError
             If it has no values that queries read.
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,7 @@
 """Random tapes, each grown by itself from its own random numbers.
 
 Growth starts from an open root. It keeps turning a random open place into a function, whose arguments become open
-places, until a limit is met. The places that are still open become terminals. The methods of
-creation (`shine.search.evolution.operators.creation`) differ only in the limits, and in the chance that a place becomes
-a terminal early.
+places, until a limit is met. The places that are still open become terminals.
 
 The functions of numbers and arrays here are in the language of `shine.compiler.kernels`: as Python or as native code,
 they do the same to the bit.
@@ -72,7 +70,7 @@ def draw_terminal(stream: int, place: int, features: int, limits: Floats, codes:
     return 0
 
 
-def grow_tree(stream: int, target: int, deepest: int, early: float, arities: Indices, functions: Codes,
+def grow_tree(stream: int, target: int, deepest: int, arities: Indices, functions: Codes,
               fitting: Indices, tree: Codes, parents: Indices, levels: Indices, waiting: Indices) -> int:  # fmt: skip
     """Write the code, parent and level of each node of a random tree; return how many they are.
 
@@ -87,17 +85,16 @@ def grow_tree(stream: int, target: int, deepest: int, early: float, arities: Ind
         node = waiting[place]
         count -= 1
         waiting[place] = waiting[count]
-        if node == 0 or uniform(stream, turn + 1) >= early:
-            drawn = int(uniform(stream, turn + 2) * fitting[target - size + 1])
-            tree[node] = functions[drawn]
-            level = levels[node] + 1
-            for _ in range(arities[functions[drawn]]):
-                tree[size], parents[size], levels[size] = 0, node, level
-                # The last level has no open places.
-                if level + 1 < deepest:
-                    waiting[count] = size
-                    count += 1
-                size += 1
+        drawn = int(uniform(stream, turn + 2) * fitting[target - size + 1])
+        tree[node] = functions[drawn]
+        level = levels[node] + 1
+        for _ in range(arities[functions[drawn]]):
+            tree[size], parents[size], levels[size] = 0, node, level
+            # The last level has no open places.
+            if level + 1 < deepest:
+                waiting[count] = size
+                count += 1
+            size += 1
         turn += 3
     return size
 
@@ -125,14 +122,14 @@ def lay_out(stream: int, first: int, size: int, features: int, limits: Floats, t
     return 0
 
 
-def grow_tapes(n: int, width: int, key: int, features: int, targets: Indices, deepest: Indices, early: Floats,
-               limits: Floats, arities: Indices, functions: Codes, fitting: Indices, tree: Codes, parents: Indices,
+def grow_tapes(n: int, width: int, key: int, features: int, targets: Indices, deepest: Indices, limits: Floats,
+               arities: Indices, functions: Codes, fitting: Indices, tree: Codes, parents: Indices,
                levels: Indices, waiting: Indices, nodes: Indices, codes: Codes, values: Floats,
                sizes: Indices) -> None:  # fmt: skip
     """Write n random tapes; see `grown_tapes`."""
     for i in range(n):
         stream = mixed(key + i)
-        size = grow_tree(stream, targets[i], deepest[i], early[i], arities, functions, fitting, tree, parents, levels,
+        size = grow_tree(stream, targets[i], deepest[i], arities, functions, fitting, tree, parents, levels,
                          waiting)  # fmt: skip
         lay_out(mixed(stream + 1), i * width, size, features, limits, tree, parents, nodes, levels, codes, values)
         sizes[i] = size
@@ -156,7 +153,6 @@ def grown_tapes(
     width: int,
     targets: Indices,
     max_depths: Indices,
-    early: Floats,
     terminals: Terminals,
     rng: np.random.Generator,
     grow: Callable[..., None] = grow_tapes,
@@ -172,8 +168,6 @@ def grown_tapes(
         Most nodes of each tape, 1 .. width; growth stops where every function would exceed it.
     max_depths : ndarray of shape (n,), int64
         Most levels of each tape, at least 1.
-    early : ndarray of shape (n,), float64
-        Probability that a place below the root becomes a terminal although it has room for a function.
     terminals : Terminals
     rng : numpy.random.Generator
     grow : callable
@@ -186,7 +180,7 @@ def grown_tapes(
     """
     n, most = len(targets), int(targets.max(initial=1))
     codes, values, sizes = np.zeros((n, width), np.int16), np.zeros((n, width)), np.empty(n, np.int64)
-    given = targets, max_depths, early, terminals.limits(primitives), primitives.arities, *by_arity(primitives, most)
+    given = targets, max_depths, terminals.limits(primitives), primitives.arities, *by_arity(primitives, most)
     room = np.empty(most, np.int16), *np.empty((4, most), np.int64)
     grow(n, width, random_key(rng), len(primitives.features), *given, *room, codes.ravel(), values.ravel(), sizes)
     return codes, values, sizes

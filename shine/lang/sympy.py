@@ -347,7 +347,6 @@ class Symbolic(Protocol):
     @property
     def free_symbols(self) -> set[Any]:
         """Symbols whose values it depends on."""
-        ...
 
 
 def is_symbolic(value: object) -> TypeGuard[Symbolic]:

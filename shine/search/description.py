@@ -29,9 +29,6 @@ BELIEVED = 1e-8
 """Share of the variance below which errors are those of the data, unless they are rounding: of their digits, their
 instrument, their preprocessing. Such errors are systematic."""
 
-LEAST_FALL = 1.0
-"""Nats by which a description must be shorter to count: the data are then e times more probable."""
-
 NEARLY_LARGEST = 0.75
 """Share of the largest size from which the formula of the shortest description shows that larger ones would explain
 more. Without noise the shortest description has nearly the largest size until the formula is found (24 to 30 nodes of
@@ -185,7 +182,8 @@ class Stagnation:
     def after(self, length: float, generation: int) -> Stagnation:
         """The stagnation after a generation with a shortest description."""
         # Both are inf before the first formula of finite loss, and -inf after one of loss 0.
-        return Stagnation(length, generation) if length < self.length - LEAST_FALL else self
+        # Nats by which a description must be shorter to count: the data are then e times more probable
+        return Stagnation(length, generation) if length < self.length - 1.0 else self
 
     def is_over(self, generation: int, most: int, share: float, gain: float = float("inf")) -> bool:
         """Whether nothing has improved for long.

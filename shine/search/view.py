@@ -10,6 +10,7 @@ import numpy as np
 
 from shine.compiler.arrays import COMPILED
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.losses.form import Loss
 from shine.evaluate.scores import Scores
 from shine.formats.read.guesses import formula_tree
 from shine.lang.forms.names import shortened
@@ -19,6 +20,7 @@ from shine.lang.forms.tape import functions_of
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 from shine.lang.population import Population
+from shine.lang.presentation import presented
 from shine.lang.vocabulary import primitive_table
 from shine.search.evolution.observers import SearchView, Shown
 from shine.search.evolution.operators.limits import excess
@@ -26,6 +28,7 @@ from shine.search.models.certainty import Choice
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.models.user_units import DIGITS
+from shine.search.problem.noise import with_model
 from shine.search.problem.preparation import Task
 from shine.search.problem.scaling import with_line, without_line
 from shine.search.problem.settings import SearchSettings
@@ -48,6 +51,8 @@ def view_of(
     enough: float,
     degree: int,
     choose: Choose,
+    loss: Loss,
+    noise: str = "absolute",
     fits: bool = True,
 ) -> SearchView:
     """A search as somebody who watches it sees it.
@@ -63,6 +68,8 @@ def view_of(
     degree : int
         Power of the target's unit in the loss.
     choose : callable
+    loss, noise : Loss, str
+        By them, rows are weighted.
     fits : bool
         Whether formulas predict the target itself.
     """
@@ -83,7 +90,7 @@ def view_of(
         found = Population.from_trees([tree], task.primitives)
         return within_limits(found, settings)
 
-    explained = Explained(dataset) if fits else None
+    explained = Explained(dataset, noise, loss) if fits else None
 
     def shown(front: Population, scores: Scores) -> Shown:
         """A front in the units of the given data."""
@@ -92,9 +99,8 @@ def view_of(
             tree = task.scaling.leaving(with_line(front.tree(index), *line), task.user_rows)
             tree = replace(tree, parameters=task.features)
             share = nan if explained is None else explained(tree)
-            models.append(
-                Model(tree, float(scores.losses[index]), share, settings.evolution.complexity, task.headings, DIGITS)
-            )
+            measures = float(scores.losses[index]), share, settings.evolution.complexity, task.headings, DIGITS
+            models.append(_OfMoment(tree, *measures, noise=noise))
         found = pareto_front(models, enough)
         if not found:
             return Shown(())
@@ -115,6 +121,14 @@ def view_of(
     )
 
 
+class _OfMoment(Model):
+    """A formula of a running search, which has not been tidied up."""
+
+    @property
+    def expression(self) -> str:
+        return presented(self.tree).readable
+
+
 def within_limits(found: Population, settings: SearchSettings) -> Population:
     """One formula as an individual; a `ValueError` if it exceeds a limit of the search."""
     exceeding = excess(found, settings.evolution.max_size, settings.evolution.max_depth)
@@ -124,11 +138,11 @@ def within_limits(found: Population, settings: SearchSettings) -> Population:
 
 
 class Explained:
-    """The share of the target's variance that formulas explain, on some of the rows."""
+    """The share of the target's variance that formulas explain, on some of the rows, by the weights of the loss."""
 
-    def __init__(self, dataset: Dataset) -> None:
-        self._rows = dataset.sampled(ROWS, np.random.default_rng(0))
-        weights = self._rows.sample_weights
+    def __init__(self, dataset: Dataset, noise: str, loss: Loss) -> None:
+        self._rows = with_model(dataset, noise, loss).sampled(ROWS, np.random.default_rng(0))
+        weights = self._rows.row_weights
         self._weights = weights / np.sum(weights)
         target = self._rows.target
         self._variance = float(np.sum(self._weights * (target - np.sum(self._weights * target)) ** 2))

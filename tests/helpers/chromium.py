@@ -1,4 +1,8 @@
-"""Chromium without a window, driven through its DevTools protocol: messages of JSON over two pipes."""
+"""Chromium without a window, driven through its DevTools protocol: messages of JSON over two pipes.
+
+``python tests/helpers/chromium.py FOLDER PAGE...`` writes pictures of pages of HTML: at 1280 and 390 pixels, light and
+dark, and a PDF of what is printed.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,17 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, Self
+
+WIDTHS = (1280, 390)
+"""Pixels of a page on a desk and in a hand."""
+
+PAPER = 718
+"""Pixels of the width of what is printed on A4, between margins of a centimetre."""
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -87,9 +99,25 @@ class Browser:
             time.sleep(0.02)
         return time.monotonic() - began
 
-    def photograph(self, path: Path) -> None:
-        """Write what the page looks like."""
-        path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"]))
+    def show(self, width: int, dark: bool = False, media: str = "screen") -> None:
+        """Show the page at a width in pixels, in the light or the dark mode, on the screen or as it is printed."""
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.ask("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+        self.ask("Emulation.setDeviceMetricsOverride", **size)
+        self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def photograph(self, path: Path, whole: bool = False) -> None:
+        """Write what the page looks like: what is in view, or the whole page."""
+        size = self.ask("Page.getLayoutMetrics")["cssContentSize"]
+        beyond = {"captureBeyondViewport": True, "clip": {**size, "scale": 1}} if whole else {}
+        told = self.ask("Page.captureScreenshot", format="png", **beyond)
+        path.write_bytes(base64.b64decode(told["data"]))
+
+    def print(self, path: Path) -> None:
+        """Write the page as PDF, on A4."""
+        told = self.ask("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, printBackground=True)
+        path.write_bytes(base64.b64decode(told["data"]))
 
     def ask(self, method: str, **parameters: Any) -> Any:
         """Ask the page for something of the protocol."""
@@ -124,3 +152,21 @@ class Browser:
                 self.console.append(event["params"]["entry"]["text"])
             case "Runtime.exceptionThrown":
                 self.console.append(event["params"]["exceptionDetails"]["text"])
+
+
+def main(folder: Path, pages: list[Path]) -> None:
+    """Write pictures of pages into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as profile, Browser(Path(profile)) as browser:
+        for page in pages:
+            browser.open(page.resolve().as_uri())
+            for width in WIDTHS:
+                for dark in (False, True):
+                    browser.show(width, dark)
+                    browser.photograph(folder / f"{page.stem}-{width}-{'dark' if dark else 'light'}.png", whole=True)
+            browser.show(PAPER, media="print")
+            browser.print(folder / f"{page.stem}.pdf")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]])

@@ -294,7 +294,6 @@ def settings_of(rng: Random, heads: list[str]) -> dict[str, Any]:
             for name, value in {
                 "seeding": one(rng, 0.0, 0.1, 1.0), "seeding_members": one(rng, 10, 100, 1000),
                 "islands": one(rng, 1, 2, 5), 
-                "creation": one(rng, "ramped", "ptc2"),
                 "constants": one(rng, (0.0, 0.0), (-1e300, 1e300), (1.0, 1.0)), "constant_share": one(rng, 0.0, 1.0),
                 "complexity": one(rng, {"constant": 5}, {"sin": 1000},
                                   {heads[0] if heads else "x0": 2}, wrong=({"what": 2},)),

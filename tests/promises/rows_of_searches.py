@@ -147,7 +147,6 @@ def components_do_not_correlate_by_more(face: str) -> None:
 
 OTHERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "rows": (10, {}),
-    "creation": ("ramped", {}),
     "initial_size": (3, {}),
     "tournament": (15, {}),
     "constant_steps": (0, {}),

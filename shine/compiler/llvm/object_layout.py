@@ -108,10 +108,6 @@ def _is_made_alike(array: np.ndarray) -> bool:
     )
 
 
-_FASTCALL = 0x80
-"""METH_FASTCALL: the function gets the addresses of its arguments, and how many there are (methodobject.h)."""
-
-
 class _Definition(ctypes.Structure):
     """PyMethodDef."""
 
@@ -148,7 +144,8 @@ def builtin(engine: Engine, name: str) -> Callable[..., Any]:
     made = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
-    definition = _Definition(name.encode(), engine.address(name), _FASTCALL, None)
+    # METH_FASTCALL: the function gets the addresses of its arguments, and how many there are (methodobject.h)
+    definition = _Definition(name.encode(), engine.address(name), 0x80, None)
     # The function refers to its definition, so its `self` keeps that alive, and the code.
     found: Callable[..., Any] = made(ctypes.addressof(definition), (engine, definition), None)
     return found

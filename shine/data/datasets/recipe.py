@@ -28,7 +28,6 @@ class Draw(Protocol):
 
     def values(self, rows: int, rng: np.random.Generator) -> Floats:
         """Values of shape (rows,)."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,6 @@ from shine.compiler.arrays import Regression, dot, exp, inner, log
 LEAST_GAP, APART = 1e-3, 1e6
 """Distance of rows at the same place, which have different errors, and of groups, whose errors do not correlate."""
 
-LEAST_ROWS = 8
-"""Independent rows that are left at least: slopes are determined by how rows differ, not by their number."""
-
 ALIKE = "errors of neighbouring rows correlate by"
 
 
@@ -51,7 +48,8 @@ class Serial:
     def independent_rows(self) -> float:
         """Number of independent rows that tell a mean as well: the sum of the inverse of their correlations."""
         links = self.links()
-        return max(float(np.sum((1 - links) / (1 + links))), min(len(links), LEAST_ROWS))
+        # Independent rows that are left at least: slopes are determined by how rows differ, not by their number
+        return max(float(np.sum((1 - links) / (1 + links))), min(len(links), 8))
 
     def told(self, rows: int) -> str:
         """What so many rows count as, for people."""

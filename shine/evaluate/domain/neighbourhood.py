@@ -25,19 +25,9 @@ from shine.lang.forms.library import STANDARD
 ROWS = 192
 """Largest number of rows that segments begin at."""
 
-LEAST_ROWS = 96
-"""Smallest number of starting points; fewer rows are repeated."""
-
-_FRESH = 1e5
-"""Number of fresh rows that the margins allow for: of this many normal values, about none lies outside."""
-
 _SHORT_TAIL, _LONG_TAIL = 2.0, 2.5
 """Distance from the median to the end of a column, in units of the distance to the quartile. It is 2 for uniform
 values, where fresh values reach no further, 2.8 for 20 normal values, and 3.7 for 100."""
-
-_HEAVY_TAIL, _FURTHEST = 10.0, 100.0
-"""The distance beyond which values are not normal: fresh values may then lie further out by a factor equal to that
-distance. Then the largest such factor."""
 
 _END = 4, 0.1
 """A column ends at its extreme value if at least this number and this share of its rows have that value."""
@@ -52,7 +42,6 @@ FEWEST_LEVELS, SPARSE = 3, 12
 Reach = Literal["between", "beyond", "recombined", "within"]
 """Kinds of neighbourhoods: see `neighbourhood`."""
 
-_SEED = 0
 _LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -108,7 +97,7 @@ def neighbourhood(columns: Sequence[Column], reach: Reach = "recombined") -> Lin
     LineSegments
     """
     with np.errstate(all="ignore"):
-        return _neighbourhood(columns, np.random.default_rng(_SEED), reach)
+        return _neighbourhood(columns, np.random.default_rng(0), reach)
 
 
 def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, reach: Reach) -> LineSegments:
@@ -142,7 +131,8 @@ def _rows(columns: Sequence[Column], rng: np.random.Generator) -> Indices:
     """Rows that segments begin at, including rows with the ends of columns."""
     count = len(columns[0].values)
     if count <= ROWS:
-        return np.resize(np.arange(count), max(count, LEAST_ROWS))
+        # Smallest number of starting points; fewer rows are repeated
+        return np.resize(np.arange(count), max(count, 96))
     outer = [row for column in columns for row in column.ends][: ROWS // 2]
     return np.concatenate([np.array(outer), rng.integers(0, count, ROWS - len(outer))])
 
@@ -257,14 +247,17 @@ class Tail:
             return cls(1.0, False)
         short = 1 + 4 / rows
         # The extremes of normal values grow like the root of the logarithm of their number.
-        long = max(math.sqrt(math.log(_FRESH) / math.log(max(rows, 5))), short)
+        # Number of fresh rows that the margins allow for: of this many normal values, about none lies outside
+        long = max(math.sqrt(math.log(1e5) / math.log(max(rows, 5))), short)
         way, length = abs(end / 2 - median / 2), abs(quartile / 2 - median / 2)
         excess = (way / length if length > 0 else math.inf) - _SHORT_TAIL
         longness = min(max(excess / (_LONG_TAIL - _SHORT_TAIL), 0.0), 1.0)
         usual = max(length, abs(other / 2 - median / 2))
         unusual = way / usual if usual > 0 else math.inf
-        if unusual > _HEAVY_TAIL and not one_sign:
-            return cls(max(long, min(unusual, _FURTHEST)), False)
+        # The distance beyond which values are not normal: fresh values may then lie further out by a factor equal to
+        # that distance. Then the largest such factor.
+        if unusual > 10.0 and not one_sign:
+            return cls(max(long, min(unusual, 100.0)), False)
         return cls(short + longness * (long - short), longness > 0 and one_sign)
 
 

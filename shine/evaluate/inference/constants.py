@@ -37,8 +37,6 @@ LARGEST_SIMPLE, LARGEST_TERM = 10, 4
 LETTERS = ("c", "k", "theta", "constant")
 """Prefixes of constants' names; the first that no name of the formula begins with, followed by digits."""
 
-_ROUNDING = 1e-15
-
 
 @dataclass(frozen=True)
 class Held:
@@ -167,7 +165,7 @@ def is_simple(number: float) -> bool:
     if size <= LARGEST_SIMPLE and size.is_integer():
         return True
     fractions = (above / below for above in range(1, LARGEST_TERM + 1) for below in range(2, LARGEST_TERM + 1))
-    return any(abs(size - each) <= _ROUNDING * each for each in fractions) or named_number(size) is not None
+    return any(abs(size - each) <= 1e-15 * each for each in fractions) or named_number(size) is not None
 
 
 def _is_numbered(name: str, letter: str) -> bool:

@@ -141,12 +141,6 @@ class Predictions:
         slopes = [each[:, places] for each in self.slopes]
         return replace(self, values=self.values[:, places], slopes=slopes, noise=self.noise[places])
 
-    def joined_with(self, others: Predictions) -> Predictions:
-        """These predictions, and then those at other points."""
-        slopes = [np.concatenate(pair, axis=1) for pair in zip(self.slopes, others.slopes, strict=True)]
-        values = np.concatenate([self.values, others.values], axis=1)
-        return replace(self, values=values, slopes=slopes, noise=np.concatenate([self.noise, others.noise]))
-
 
 def information(weights: Floats, means: Floats, variances: Floats) -> Floats:
     """Nats that a reading tells about the form, by quadrature.
@@ -202,7 +196,10 @@ class Cases:
     roots: Sequence[Floats]
 
     def information(self, further: Predictions) -> Floats:
-        """Nats that one more reading at each of further points tells about the form, shape (n_points,)."""
+        """Nats that one more reading at each of further points tells about the form, shape (n_points,).
+
+        If there is one form, about its constants.
+        """
         means = np.stack(
             [value + moved @ slopes for value, moved, slopes in zip(further.values, self.moved, further.slopes,
                                                                     strict=True)],
@@ -210,6 +207,9 @@ class Cases:
         )  # fmt: skip
         left = [root.T @ slopes for root, slopes in zip(self.roots, further.slopes, strict=True)]
         variances = Predictions(further.values, left, further.noise).variances
+        if len(variances) == 1:
+            told: Floats = np.log(variances[0] / further.noise) / 2
+            return told
         found = np.zeros(means.shape[2])
         for weights, own in zip(self.weights, means, strict=True):
             there = weights >= 1e-3  # probability below which a form adds nothing to what a further reading tells

@@ -46,12 +46,7 @@ explicit method is the wrong one."""
 STIFF_STEPS, CALM_STEPS = 15, 6
 """Steps near the border that make a system stiff, and steps away from it after which counting begins again."""
 
-LEAST_STEP, LEAST_SHARE = 1e-15, 1e-20
-"""Smallest step in units of the time, and of the span."""
-
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 10.0
-_PROPORTIONAL, _INTEGRAL = 0.17, 0.04
-"""Exponents of the error of a step and of the one before in the choice of the next step."""
 
 
 def emit_explicit(module: ir.Module) -> ir.Function:
@@ -105,7 +100,8 @@ def emit_explicit(module: ir.Module) -> ir.Function:
                 run.note_sizes(after)
                 run.combine(state, None, [(real(build, 1.0), after)])
                 time.set(then)
-                factor = power(error, -_PROPORTIONAL) * power(last.get(), _INTEGRAL) * _SAFETY
+                # Exponents of the error of a step and of the one before in the choice of the next step
+                factor = power(error, -0.17) * power(last.get(), 0.04) * _SAFETY
                 # A step that was cut short tells nothing about a larger one than the one before it.
                 grown = h * smaller(larger(factor, _LEAST), most.get())
                 step.set((reaches & (h < step.get())).where(larger(grown, step.get()), grown))
@@ -139,7 +135,8 @@ def emit_explicit(module: ir.Module) -> ir.Function:
 
 def is_too_small(h: Lanes, now: Lanes, span: Lanes) -> Lanes:
     """Whether a step leads nowhere."""
-    return ~(h > larger(now.magnitude() * LEAST_STEP, span * LEAST_SHARE))
+    # Smallest step in units of the time, and of the span
+    return ~(h > larger(now.magnitude() * 1e-15, span * 1e-20))
 
 
 def next_stop(run: Run, now: Lanes, end: Lanes) -> Lanes:

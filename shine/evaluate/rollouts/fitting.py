@@ -32,9 +32,6 @@ EXACT = 1e-10
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-12, 1e8
 
-FINE, LIMITED = 1e-12, 100.0
-"""Tolerance of rollouts that readings follow to within so many times the usual one: that limits the constants."""
-
 
 @dataclass(frozen=True, eq=False)
 class FitSettings:
@@ -198,9 +195,10 @@ class _Fit:
                 break
             shooting, point = wider, merged
         point = self._tightened(shooting, point, weights, tight)
-        limited = self._noise(point) <= LIMITED * tight * self.scales
+        # Tolerance of rollouts that readings follow to within so many times the usual one: that limits the constants
+        limited = self._noise(point) <= 100.0 * tight * self.scales
         if limited.all():
-            finer = self._tightened(shooting, point, weights, FINE)
+            finer = self._tightened(shooting, point, weights, 1e-12)
             if (self._noise(finer) <= self._noise(point)).all():
                 return self._result(shooting, finer)
             shooting.tighten(tight)

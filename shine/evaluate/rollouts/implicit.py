@@ -40,7 +40,6 @@ REAL = 1 / (3 + 3 ** (2 / 3) - 3 ** (1 / 3))
 ERROR = tuple(REAL * part / 3 for part in (-13 - 7 * _ROOT, -13 + 7 * _ROOT, -1))
 """Weights of the stages in the error estimate."""
 
-MOST_ITERATIONS = 12
 CONVERGED = 1e-3
 """Last correction of Newton's method, in units of the allowed error."""
 
@@ -177,8 +176,8 @@ def _newton(space: _Space, now: Lanes, h: Lanes) -> Lanes:
     zero = real(build, 0.0).value
     with counted(build, number(0), space.stages.value) as loop:
         space.shifts[loop.index] = 0.0
-    # Variables on the stack are made once, not at every step.
-    with counted(build, number(0), number(MOST_ITERATIONS), carried=[real(build, 1.0).value]) as iteration:
+    # Variables on the stack are made once, not at every step; at most twelve iterations.
+    with counted(build, number(0), number(12), carried=[real(build, 1.0).value]) as iteration:
         correction = Lanes(build, iteration.values[0])
         again = correction > CONVERGED
         # When it has converged, and when a number is missing, the remaining iterations do nothing.

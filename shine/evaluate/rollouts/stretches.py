@@ -21,10 +21,6 @@ from shine.evaluate.rollouts.system import CompiledSystem, Word, item_table, pla
 from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.evaluate.rollouts.work import ITEM
 
-LEAST_STEPS, STEPS_A_READING = 2000, 100
-"""Most steps of a stretch, and further ones for each of its times: a system that needs more does not describe the
-readings, and must not hold up a search."""
-
 _RIDGE = 1e-12
 """Least damping: unknowns that depend on each other share a step."""
 
@@ -137,6 +133,8 @@ class Shooting:
         self._found = np.zeros((len(stretches), equations_size(self._unknowns, states)))
         begins = firsts[:-1]
         kinds = [system.words_of_items(stretch.controls) for stretch in stretches]
+        # Most steps of a stretch, and further ones for each of its times: a system that needs more does not describe
+        # the readings, and must not hold up a search
         words: dict[str, Word] = {
             "times": places(self._times)[begins],
             "count": counts,
@@ -145,7 +143,7 @@ class Shooting:
             "slopes_out": places(self._slopes)[begins],
             "progress": places(self._progress),
             "tolerance": tolerance,
-            "most_steps": LEAST_STEPS + STEPS_A_READING * counts,
+            "most_steps": 2000 + 100 * counts,
             "readings": places(self._readings)[begins],
             "sharpness": places(self._sharpness)[begins],
             "own": np.array([stretch.own for stretch in stretches]),

@@ -29,9 +29,6 @@ STEPS = 12
 TOLERANCE = 1e-3
 """Share of the error below which a step's promise ends the fit; lines from a few hundred rows are further off."""
 
-UNKNOWN = 1e300
-"""Error of the best constant before it is fitted."""
-
 
 class FittedLines(PickledByArguments):
     """Losses of individuals with the lines of least loss (see `shine.evaluate.protocols.PopulationEvaluator`).
@@ -120,7 +117,8 @@ class _Fitting:
         weights, mean = np.pad(dataset.row_weights, padding), dataset.target_mean
         # Largest error of simpler lines that are fitted and measured too, as a multiple of that of the individual's
         # line.
-        self._facts = np.array([dataset.weight, mean, mean, dataset.weight, UNKNOWN, 0.0, 8.0, 0.0])
+        # Error of the best constant before it is fitted
+        self._facts = np.array([dataset.weight, mean, mean, dataset.weight, 1e300, 0.0, 8.0, 0.0])
         self._curvatures, self._pulls = weights.copy(), weights * (target - mean)
         self._code = lines_code(kind, dtype)
         pointers = columns_from(columns, 0)

@@ -15,9 +15,6 @@ from shine.lang.population import Population
 PAIRS = 100
 """Pairs of rows for each feature."""
 
-_SMALLEST_STEP = 0.01
-"""Least distance of a pair, as a share of the feature's range; the largest distance is the whole range."""
-
 
 class Monotonicity:
     """Pairs of rows that differ in one feature only, and how formulas order them.
@@ -76,7 +73,8 @@ class Monotonicity:
 def _pairs(values: Floats, least: float, most: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """For each value, a pair at a random distance that contains it if the range allows; lower values first."""
     # Python's power: the bits of NumPy's depend on the processor.
-    distance = (most - least) * np.array([_SMALLEST_STEP**share for share in rng.random(len(values)).tolist()])
+    # Least distance of a pair, as a share of the feature's range; the largest distance is the whole range
+    distance = (most - least) * np.array([0.01**share for share in rng.random(len(values)).tolist()])
     up = rng.random(len(values)) < 0.5
     low = np.clip(np.where(up, values, values - distance), least, most - distance)
     return low, np.minimum(low + distance, most)

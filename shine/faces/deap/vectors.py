@@ -39,10 +39,6 @@ _NEAR = {"float64": 1e-9, "float32": 1e-3}
 """Largest difference between compiled and replaced function, relative to the fitness."""
 
 
-_MOST_ROOMS = 16
-"""Most lengths of individuals for which a matrix is kept for the next generation."""
-
-
 _MOST_NUMBERS = 1 << 23
 """Most numbers of a matrix that is kept: 64 MiB."""
 
@@ -246,7 +242,8 @@ class CompiledObjective:
             return None
         if fitnesses is False:
             fitnesses = self._mended(room.call.values[:, :rows], individuals)
-        if len(self._rooms) < _MOST_ROOMS and room.matrix.size <= _MOST_NUMBERS:
+        # Most lengths of individuals for which a matrix is kept for the next generation
+        if len(self._rooms) < 16 and room.matrix.size <= _MOST_NUMBERS:
             self._rooms[key] = room
         return fitnesses
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shine.base.typing import Floats
-from shine.formats.page.plots import check_axes, grid, plain
+from shine.formats.page.plots import check_axes, grid, named, plain
 from shine.lang.forms.names import value_text
 from shine.search.dynamics.system import whole_steps
 
@@ -90,8 +90,7 @@ def _trajectories(model: SystemModel, readings: Trajectories, state: int, ax: An
         ax.plot(run.times, run.states[:, state], ".", color=colour, label=run.name or None)
         times, states = rollout(model, readings, number)
         ax.plot(times, states[:, state], "-", color=colour)
-    ax.set_xlabel(plain(readings.time))
-    ax.set_ylabel(plain(model.states[state]))
+    named(ax, readings.time, model.states[state])
 
 
 def _residuals(model: SystemModel, readings: Trajectories, state: int, ax: Any) -> None:
@@ -99,8 +98,7 @@ def _residuals(model: SystemModel, readings: Trajectories, state: int, ax: Any) 
         _, states = rollout(model, readings, number, fine=False)
         ax.plot(run.times, run.states[:, state] - states[:, state], ".", color=f"C{number % 10}")
     ax.axhline(0.0, color="grey", linewidth=0.8)
-    ax.set_xlabel(plain(readings.time))
-    ax.set_ylabel(plain(f"{model.states[state]}: reading less rollout"))
+    named(ax, readings.time, f"{model.states[state]}: reading less rollout")
 
 
 def _phase(model: SystemModel, readings: Trajectories, state: int, ax: Any) -> None:
@@ -115,9 +113,8 @@ def _phase(model: SystemModel, readings: Trajectories, state: int, ax: Any) -> N
         else:
             ax.plot(run.states[:, 0], run.states[:, 1], ".", color=colour)
             ax.plot(states[:, 0], states[:, 1], "-", color=colour)
-    ax.set_xlabel(plain(model.states[0]))
     left = f"{model.states[0]}[k+1]" if model.is_map else f"{model.states[0]}'"
-    ax.set_ylabel(plain(model.states[1] if len(readings.states) > 1 else left))
+    named(ax, model.states[0], model.states[1] if len(readings.states) > 1 else left)
 
 
 def _profiles(model: FieldModel, field: Field, state: int, ax: Any) -> None:
@@ -127,8 +124,7 @@ def _profiles(model: FieldModel, field: Field, state: int, ax: Any) -> None:
         ax.plot(places, wanted[state, row], ".", color=f"C{number}", markersize=3)
         ax.plot(places, states[state, row], "-", color=f"C{number}", label=f"t = {times[row]:.3g}")
     ax.legend()
-    ax.set_xlabel(model.axes[0])
-    ax.set_ylabel(plain(model.states[state]))
+    named(ax, model.axes[0], model.states[state])
 
 
 def _field_residuals(model: FieldModel, field: Field, state: int, ax: Any) -> None:
@@ -136,8 +132,7 @@ def _field_residuals(model: FieldModel, field: Field, state: int, ax: Any) -> No
     times, places = field.places[:2]
     image = ax.pcolormesh(places, times, wanted[state] - states[state], shading="nearest")
     ax.figure.colorbar(image, ax=ax, label=plain(f"{model.states[state]}: reading less rollout"))
-    ax.set_xlabel(model.axes[0])
-    ax.set_ylabel("t")
+    named(ax, model.axes[0], "t")
 
 
 PROFILES = 5

@@ -71,11 +71,7 @@ def notebook_html(front: SystemFront) -> str:
 def equations_element(model: SystemModel, precision: Precision = None) -> Element:
     """A system, typeset."""
     trees = [for_people(model.equations[place].rounded(precision)) for place in model.sought]
-    rows = [
-        element("tr", element("td", f"{left} ="), element("td", formula_element(tree, {})))
-        for left, tree in zip(model.lefts, trees, strict=True)
-    ]
-    return element("table", element("tbody", rows))
+    return element("div", [formula_element(tree, {}, left) for left, tree in zip(model.lefts, trees, strict=True)])
 
 
 Controls = Any

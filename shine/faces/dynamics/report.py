@@ -13,8 +13,8 @@ from shine.faces.dynamics.drawing import PROFILES, field_rollout, rollout
 from shine.faces.dynamics.fitted import equations_element
 from shine.formats.page.charts.frame import Chart, Figure, dots, line
 from shine.formats.page.charts.scales import linear
-from shine.formats.page.markup import Content, Element, element
-from shine.formats.page.sections import grid, section, setting_text, table
+from shine.formats.page.markup import Content, Element, breakable, element
+from shine.formats.page.sections import data_table, grid, groups_of_settings, section, table
 from shine.lang.forms.rounding import Precision
 from shine.search.dynamics.conserved import conserved_quantities
 from shine.search.models.front_table import loss_text, r2_text
@@ -33,20 +33,7 @@ def report_parts(
     settings: Mapping[str, Any] | None = None,
     precision: Precision = None,
 ) -> list[Content]:
-    """The result of a search for equations of motion as the parts of a page.
-
-    Parameters
-    ----------
-    front : SystemFront
-    readings : Trajectories or Field
-        Those of the search.
-    title : str
-        Heading of the page.
-    settings : mapping, optional
-        Settings of the search by section.
-    precision : int, "exact" or None
-        Significant digits of constants; by default those that the data support.
-    """
+    """The result of a search for equations of motion, with its readings, as the parts of a page (see `report_html`)."""
     best = front.best
     constants = {name: f"{low:.6g} to {high:.6g}" for name, (low, high) in best.conf_int().items() if low == low}
     if isinstance(readings, Field):
@@ -64,33 +51,29 @@ def report_parts(
         ]
     return [
         element("header", element("h1", title), element("p", f"Equations of motion: {best.figures}")),
-        element("section", equations_element(best, precision) if front.found else None, element("p", front.reason)),
+        element(
+            "section",
+            element("div", equations_element(best, precision), class_="formula") if front.found else None,
+            element("p", front.reason, class_="summary"),
+            class_="card hero",
+        ),
         *drawn,
         section("Certainty", table("95 % intervals of the constants", constants) if constants else None),
         section("Systems", _systems(front, precision)),
-        section("Settings", _settings(settings or {})),
+        section("Settings", element("div", groups_of_settings(settings), class_="columns") if settings else None),
     ]
 
 
 def _systems(front: SystemFront, precision: Precision) -> Element:
     """The front as a table, the chosen system marked."""
-    head = element("tr", [element("th", name) for name in ("", "complexity", "error", "R²", "equations")])
     rows = []
     for place, model in enumerate(front):
         mark = f"{'▶' if front.found else '?'} {place}" if place == front.best_index else str(place)
-        cells = (mark, str(model.complexity), loss_text(model.error), r2_text(model.r2))
-        lines = [element("div", element("code", text)) for text in model.lines(precision)]
-        rows.append(element("tr", [element("td", cell) for cell in cells], element("td", lines)))
-    return element(
-        "div", element("table", element("thead", head), element("tbody", rows)), class_="scroll", tabindex="0"
-    )
-
-
-def _settings(settings: Mapping[str, Any]) -> Content:
-    groups = {name: values for name, values in settings.items() if isinstance(values, Mapping)}
-    rest = {name: value for name, value in settings.items() if name not in groups}
-    tables = [table(name, {key: setting_text(value) for key, value in group.items()}) for name, group in groups.items()]
-    return [table("run", {key: setting_text(value) for key, value in rest.items()}), *tables] if settings else None
+        lines = [element("div", element("code", breakable(text))) for text in model.lines(precision)]
+        rows.append((mark, str(model.complexity), loss_text(model.error), r2_text(model.r2), lines))
+    headings = [(name, "number") for name in ("#", "Complexity", "Error", "R²")]
+    marks = {front.best_index: {"class_": "chosen"}}
+    return data_table([*headings, ("Equations", "formula-cell")], rows, marks=marks)
 
 
 def _over_time(model: SystemModel, readings: Trajectories, rollouts: list[tuple[Floats, Floats]], state: int) -> Figure:
@@ -134,7 +117,7 @@ def _figure(
     x, y = (linear(values[np.isfinite(values)], margin=0.03) for values in scales)
     chart = Chart(x, y, *labels)
     for across, along in points:
-        chart.add(dots(chart.x.places(across), chart.y.places(along), 2.4, class_="dots"))
+        chart.add(dots(chart.x.places(across), chart.y.places(along)))
     for across, along in curves:
         chart.add(line(chart.x.places(across), chart.y.places(along), class_="series"))
     return Figure(

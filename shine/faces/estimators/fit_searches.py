@@ -78,6 +78,7 @@ class FitSearches(Searches):
     began: float = field(default_factory=time.monotonic)
     results: list[Result] = field(default_factory=list)
     page: Live | None = field(default=None, init=False)
+    target: str = field(default="", init=False)
 
     @contextmanager
     def shown(self, live: bool, name: str, target: object) -> Iterator[None]:
@@ -92,7 +93,9 @@ class FitSearches(Searches):
             The target; its name, if it has one, is shown.
         """
         called = getattr(target, "name", None)
-        with live_page(live, name, str(called) if isinstance(called, str) and called else "y") as self.page:
+        with_unit = self.settings.constraints.with_unit
+        self.target = with_unit(called) if isinstance(called, str) else ""
+        with live_page(live, name, self.target or with_unit("y")) as self.page:
             yield
 
     def run(self, search: Search, arrays: TrainingArrays, earlier: Sequence[Guess]) -> Result:

@@ -206,8 +206,10 @@ class FittedEstimator(Estimator):
         given = models[0].with_group_numbers(without_columns(X, getattr(self, "loss_columns_", [])))
         return validated(self, given, reset=False)
 
-    _quantity = "prediction"
-    """Label of the predictions' axis in a drawing."""
+    @property
+    def _quantity(self) -> str:
+        """What the formulas compute, with its unit, as far as it is known."""
+        return getattr(self, "_target", "")  # pickles may be older
 
     def _drawings(self) -> dict[str, Any]:
         """Drawings of a formula beside the target, by kind."""

@@ -18,9 +18,9 @@ import numpy as np
 
 from shine.faces.live.watch import Moment, PutIn, judged
 from shine.formats.page.charts.fit import Fit
-from shine.formats.page.markup import Content, Element, element, render
+from shine.formats.page.markup import Content, breakable, element, render
 from shine.formats.page.page import report_parts, running_parts
-from shine.formats.page.sections import fit_charts, formula, section, tree_chart
+from shine.formats.page.sections import data_table, fit_charts, formula, section, tree_chart
 from shine.formats.page.subject import ModelLike, ResultLike, columns_of, count, fraction, number
 from shine.lang.interpret import evaluate
 from shine.search.evolution.islands import Island
@@ -62,21 +62,23 @@ class Painter:
         self._shown = Shown(())
         self._of_front: dict[str, Content] = {}
 
-    def parts(self, moment: Moment, searched: Sequence[Searched] = ()) -> dict[str, str]:
-        """The parts of the page by name, as HTML."""
-        found = {**self._parts(moment), "searched": searched_part(searched)}
+    def parts(self, moment: Moment, searched: Sequence[Searched] = (), told: str = "") -> dict[str, str]:
+        """The parts of the page by name, as HTML; `told` is what a stage before the first population has found."""
+        found = {**self._parts(moment, told), "searched": searched_part(searched)}
         return {name: render(part) for name, part in found.items()}
 
     def heading(self, title: str) -> str:
         """The heading of the page for one of several searches."""
         return f"{self.title}: {title}" if title else self.title
 
-    def _parts(self, moment: Moment) -> dict[str, Content]:
+    def _parts(self, moment: Moment, told: str) -> dict[str, Content]:
         place, state = moment.place, moment.state
         title = self.heading(moment.title)
-        waiting = element("p", "The first formulas are on their way.", class_="summary")
         if place is None or state is None:
-            return {"top": [element("h1", title), waiting]}
+            badge = "The best formula so far" if told else "The first formulas are on their way."
+            best = element("div", element("code", breakable(told)), class_="formula large") if told else None
+            card = element("section", element("h2", badge, class_="badge"), best, class_="card hero")
+            return {"top": [element("h1", title), card]}
         archive = state.archive
         individuals, scores = archive.front(place.enough)
         key = (id(place), individuals.codes.tobytes(), individuals.values.tobytes(), scores.losses.tobytes())
@@ -141,9 +143,9 @@ def searched_part(searched: Sequence[Searched]) -> Content:
     rows = []
     for moment, result in searched:
         best = result.front[result.best_index]
-        rows.append((moment.title, formula(best, None), number(best.loss), fraction(best.r2)))
-    table = _table(("Search", "Formula", "Loss", "R²"), rows, "The searches of this fit that have ended.", 2)
-    return section("Found so far", table) if rows else None
+        rows.append((moment.title, number(best.loss), fraction(best.r2), formula(best, None)))
+    headings = [("Search", "row"), ("Loss", "number"), ("R²", "number"), ("Formula", "formula-cell")]
+    return section("Found so far", rows and data_table(headings, rows, "The searches of this fit that have ended."))
 
 
 def islands_part(islands: Sequence[Island], place: SearchView) -> Content:
@@ -160,32 +162,19 @@ def islands_part(islands: Sequence[Island], place: SearchView) -> Content:
             count(island.generation), "now" if ago == 0 else f"{count(ago, 'generation')} ago", str(island.life + 1),
         ))  # fmt: skip
     caption = "Each island is a population. Different: share of formulas that differ in more than their constants."
-    return section("Islands", _table(headings, rows, caption))
+    return section("Islands", data_table([(text, "number") for text in headings], rows, caption))
 
 
 def put_in_part(formulas: Sequence[PutIn]) -> Content:
     """A table of the formulas that people put in; nothing if there are none."""
     rows = [
-        (element("code", each.text), "waits" if each.generation is None else f"after generation {each.generation}",
-         number(each.loss), "yes" if each.on_front else "no" if each.generation is not None else "")
+        ("waits" if each.generation is None else f"after generation {each.generation}", number(each.loss),
+         "yes" if each.on_front else "no" if each.generation is not None else "", element("code", breakable(each.text)))
         for each in formulas
     ]  # fmt: skip
     caption = "A formula without a loss is worse than all that are kept, breaks a constraint, or is not finite."
-    table = _table(("Formula", "Joined", "Loss", "On the front"), rows, caption, 1)
-    return section("Put in by hand", table) if rows else None
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[Content]], caption: str, texts: int = 0) -> Element:
-    """A table of figures; its first columns may be texts."""
-    classes = [None if at < texts else "number" for at in range(len(headings))]
-    head = [element("th", text, scope="col", class_=of) for text, of in zip(headings, classes, strict=True)]
-    lines = [
-        element("tr", [element("td", cell, class_=of) for cell, of in zip(row, classes, strict=True)]) for row in rows
-    ]
-    table = element(
-        "table", element("caption", caption), element("thead", element("tr", head)), element("tbody", lines)
-    )
-    return element("div", element("div", table, class_="table-scroll"), class_="card plain")
+    headings = [("Joined", None), ("Loss", "number"), ("On the front", "number"), ("Formula", "formula-cell")]
+    return section("Put in by hand", rows and data_table(headings, rows, caption))
 
 
 SOON = 0.05
@@ -198,28 +187,14 @@ Python's lock, which the search needs, too."""
 
 @dataclass(frozen=True)
 class Picture:
-    """Contents of a page.
-
-    Parameters
-    ----------
-    parts : mapping of str to str
-        HTML by the name of the part; parts that are not in it are empty.
-    status : mapping
-        State and texts of the controls, as JSON values.
-    """
+    """Contents of a page: HTML by the name of the part, and the state and texts of the controls as JSON values."""
 
     parts: Mapping[str, str] = field(default_factory=dict)
     status: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Board:
-    """Pictures for the pages that are open.
-
-    Parameters
-    ----------
-    paint : callable
-        Makes the picture of this moment; called in a thread of the board's own.
-    """
+    """Pictures for the pages that are open; `paint` makes that of this moment, in a thread of the board's own."""
 
     def __init__(self, paint: Callable[[], Picture]) -> None:
         self._paint = paint

@@ -47,16 +47,13 @@ class Content(Protocol):
 
     def page(self) -> str:
         """The page, as HTML."""
-        ...
 
     def messages(self) -> Iterator[str]:
         """The messages of a page that is open, until the search has ended; an empty one shows that both sides live."""
-        ...
 
     @property
     def actions(self) -> Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]]:
         """Requests of a page, by path; they get and return JSON objects, and raise a `ValueError` for bad ones."""
-        ...
 
 
 class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):

@@ -34,22 +34,8 @@ SOURCES = "connect-src 'self'; img-src data:; "
 
 
 class Live:
-    """Shows the searches of a block on a page of its own, which ends with the block.
-
-    Nothing is painted while no page is open.
-
-    Parameters
-    ----------
-    title : str
-        Heading of the page.
-    target : str
-        Name of the target.
-
-    Attributes
-    ----------
-    url : str
-        Address of the page. Whoever knows it can steer the search.
-    """
+    """Shows the searches of a block on a page of its own, which ends with the block; whoever knows its `url` can steer
+    them. Nothing is painted while no page is open."""
 
     def __init__(self, title: str, target: str = "y") -> None:
         self._title, self._painter = title, Painter(title, target)
@@ -88,14 +74,7 @@ class Live:
         return self._watch
 
     def ended(self, result: ResultLike, settings: Mapping[str, Any] | None = None) -> None:
-        """The search that is watched has ended.
-
-        Parameters
-        ----------
-        result : Result
-        settings : mapping, optional
-            See `shine.report.report_html`.
-        """
+        """The search that is watched has ended."""
         assert self._watch is not None
         self._searched.append((self._watch.moment(), result))
         self._settings = settings
@@ -175,12 +154,13 @@ class Live:
     def _picture(self) -> Picture:
         """The page while a search runs."""
         watch, controls = self._watch, self._controls
-        status = {"state": "running", "text": self._stages.text() or "beginning"}
+        stage, _, told = self._stages.text().partition(": ")
+        status = {"state": "running", "text": stage or "beginning"}
         if watch is None:
             return Picture({}, status)
         moment = watch.moment()
         with np.errstate(all="ignore"):
-            parts = self._painter.parts(moment, self._searched)
+            parts = self._painter.parts(moment, self._searched, told)
         if moment.place is not None:
             status |= {"example": moment.place.example, "hint": moment.place.hint}
         state = moment.state
@@ -213,28 +193,19 @@ class Live:
 
 def _controls() -> Element:
     """The buttons."""
-    return element(
-        "section",
-        element(
-            "div",
-            element("span", "connecting", id="state", role="status"),
-            element("button", "Pause", id="pause", type="button"),
-            element("button", "Stop", id="stop", type="button"),
-            class_="row",
-        ),
-        element(
-            "div",
-            element(
-                "textarea", id="formula", rows="1", aria_label="A formula to put into the search", spellcheck="false"
-            ),
-            element("button", "Put in", id="put", type="button"),
-            class_="row editor",
-        ),
+
+    def button(identity: str, text: str) -> Element:
+        return element("button", text, id=identity, type="button")
+
+    told = {"aria_label": "A formula to put into the search", "spellcheck": "false"}
+    editor = element("textarea", id="formula", rows="1", **told)
+    state = element("span", "connecting", id="state", role="status")
+    rows = [
+        element("div", state, button("pause", "Pause"), button("stop", "Stop"), class_="row"),
+        element("div", editor, button("put", "Put in"), class_="row editor"),
         element("p", id="answer", role="status"),
-        id="controls",
-        class_="card controls",
-        aria_label="The search",
-    )
+    ]
+    return element("section", rows, id="controls", class_="card controls", aria_label="The search")
 
 
 @contextmanager

@@ -31,21 +31,8 @@ MOST_LOSSES = 4000
 
 @dataclass(frozen=True)
 class PutIn:
-    """A formula that a person has put into the search.
-
-    Parameters
-    ----------
-    text : str
-        As it was written.
-    individual : Population
-        The formula alone.
-    generation : int, optional
-        After which generation it joined; None while it waits.
-    loss : float, optional
-        In the units of the given data, perhaps with fitted constants; None if it has not been seen among the kept ones.
-    on_front : bool
-        Whether it is on the front now, with fitted constants perhaps.
-    """
+    """A formula that a person has put into the search; it waits until it has a generation, and has no loss until it is
+    among the kept ones, perhaps with fitted constants."""
 
     text: str
     individual: Population
@@ -56,21 +43,11 @@ class PutIn:
 
 @dataclass(frozen=True, eq=False)
 class Moment:
-    """A search at one moment.
+    """A search at one moment; its title is empty if there is only one.
 
-    Parameters
-    ----------
-    title : str
-        Which search of several; empty if there is one.
-    place : SearchView, optional
-        None until the search begins to evolve.
-    state : State, optional
-        None before the first population is complete.
-    history : tuple of mapping
-        Lines like those of ``log.jsonl``, one for each change of the best loss, and the last.
-    put_in : tuple of PutIn
-    held : bool
-        Whether the search waits until it may go on.
+    `place` is None until it begins to evolve, `state` before the first population is complete. The history has lines
+    like those of ``log.jsonl``, one for each change of the best loss, and the last. `held` is whether it waits until it
+    may go on.
     """
 
     title: str
@@ -84,10 +61,7 @@ class Moment:
 class Controls:
     """Requests of the users of a page: all its searches pause and end together.
 
-    Parameters
-    ----------
-    changed : callable
-        Called, in any thread, when there is something new to show; True if it should be shown at once.
+    `changed` is called, in any thread, when there is something new to show; with True if it should be shown at once.
     """
 
     def __init__(self, changed: Callable[[bool], None]) -> None:
@@ -111,16 +85,8 @@ class Controls:
 
 
 class Watch:
-    """The visitor of one search (see `shine.search.evolution.observers.Visitor`).
-
-    Parameters
-    ----------
-    controls : Controls
-    title : str
-        Which search of several; empty if there is one.
-    history : sequence of mapping
-        Lines of ``log.jsonl`` from before the search was interrupted.
-    """
+    """The visitor of one search (see `shine.search.evolution.observers.Visitor`), with lines of ``log.jsonl`` from
+    before it was interrupted."""
 
     def __init__(self, controls: Controls, title: str = "", history: Sequence[Mapping[str, Any]] = ()) -> None:
         self.title = title

@@ -72,9 +72,6 @@ def stretch(generation: int) -> int:
 CHECKPOINT_SECONDS = 5.0
 """Default seconds between checkpoints."""
 
-LARGEST_SHARE = 0.01
-"""Share of a run's time that checkpoints may take: slow checkpoints are written less often."""
-
 
 @dataclass(frozen=True)
 class Notice:
@@ -205,7 +202,8 @@ class Keeper:
             self._unsaved = None
         now = self._clock()
         # Bytes a second that checkpoints may write: large checkpoints are written less often.
-        cost = max((now - began) / LARGEST_SHARE, size / (1e7 / 60))
+        # Share of a run's time that checkpoints may take: slow checkpoints are written less often
+        cost = max((now - began) / 0.01, size / (1e7 / 60))
         self._due = now + (max(self._seconds, cost) if self._seconds else 0.0)
 
 

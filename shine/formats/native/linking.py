@@ -20,8 +20,6 @@ from shine.formats.native.targets import Target
 SUFFIXES = {"elf": ".so", "macho": ".dylib", "coff": ".dll"}
 """Ending of shared libraries in each format that has such libraries."""
 
-_SECONDS = 300
-
 
 @dataclass(frozen=True)
 class _Linker:
@@ -89,7 +87,7 @@ def run(command: list[str], code: bytes, source: str, out: str) -> bytes | str:
         environment = {**os.environ, "ZIG_LOCAL_CACHE_DIR": str(Path(folder, "cache"))}
         try:
             done = subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
+                command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)

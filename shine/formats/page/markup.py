@@ -1,13 +1,12 @@
 """A small document tree for HTML, SVG and MathML that escapes all text.
 
-No library does as well: xml.etree, dominate and htpy recurse, so a deep formula exhausts Python's stack; xml.etree also
-closes every SVG shape with its own tag as HTML, and breaks scripts as XML. Jinja2 suits text, but charts are made by
-code. All but xml.etree would be another dependency, for a renderer of forty lines.
+xml.etree closes every SVG shape with its own tag as HTML, and breaks scripts as XML; others would be dependencies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Union
@@ -37,15 +36,9 @@ class Verbatim(Element):
 
 
 def element(name: str, *content: Content, **attributes: object) -> Element:
-    """An element.
+    """An element; ``class_`` becomes ``class``, and ``stroke_width`` becomes ``stroke-width``.
 
-    Parameters
-    ----------
-    name : str
-    *content : Element, str, None or sequences of these
-    **attributes : object
-        ``class_`` becomes ``class``, and ``stroke_width`` becomes ``stroke-width``. Floats are rounded to hundredths;
-        an attribute that is None is left out.
+    Floats are rounded to hundredths; an attribute that is None is left out.
     """
     written = [(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items()]
     return Element(name, tuple((key, _value(value)) for key, value in written if value is not None), content)
@@ -56,6 +49,14 @@ def verbatim(name: str, text: str) -> Verbatim:
     if f"</{name}" in text.lower():
         raise ValueError(f"the text of a <{name}> cannot contain its end")
     return Verbatim(name, (), (text,))
+
+
+_BREAKS = re.compile(r"(?<=[/(,_])|(?<=\*)(?!\*)|(?<=\.)(?=[^\W\d])")
+
+
+def breakable(text: str) -> list[Content]:
+    """A text whose lines may also end after operators of formulas and between the words of names and paths."""
+    return [part for piece in _BREAKS.split(text) for part in (element("wbr"), piece)][1:]
 
 
 def coordinate(value: float) -> str:
@@ -82,34 +83,13 @@ def depth(root: Content) -> int:
 
 
 def render(root: Content) -> str:
-    """The text of a document tree, of any depth."""
-    return "".join(_parts(root))
-
-
-def _parts(root: Content) -> Iterator[str]:
-    # A stack of the content still to write.
-    stack: list[Content | _End] = [root]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, _End):
-            yield f"</{item.name}>"
-        elif isinstance(item, str):
-            yield escape(item, quote=False)
-        elif isinstance(item, Element):
-            attributes = "".join(f' {key}="{escape(value)}"' for key, value in item.attributes)
-            empty = not item.content
-            yield f"<{item.name}{attributes}" + ("/>" if empty and item.name in _SHAPES else ">")
-            if isinstance(item, Verbatim):
-                yield "".join(part for part in item.content if isinstance(part, str))
-            if item.name in _VOID or (empty and item.name in _SHAPES):
-                continue
-            stack.append(_End(item.name))
-            if not isinstance(item, Verbatim):
-                stack.extend(reversed(item.content))
-        elif item is not None:
-            stack.extend(reversed(item))
-
-
-@dataclass(frozen=True)
-class _End:
-    name: str
+    """The text of a document tree."""
+    if isinstance(root, str):
+        return escape(root, quote=False)
+    if not isinstance(root, Element):
+        return "".join(map(render, root or ()))
+    begin = "".join([root.name, *(f' {key}="{escape(value)}"' for key, value in root.attributes)])
+    if not root.content and root.name in _SHAPES:
+        return f"<{begin}/>"
+    inner = str(root.content[0]) if isinstance(root, Verbatim) else render(root.content)
+    return f"<{begin}>" if root.name in _VOID else f"<{begin}>{inner}</{root.name}>"

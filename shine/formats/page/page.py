@@ -9,20 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from shine.data.datasets.dataset import Dataset
+from shine.formats.page import sections
 from shine.formats.page.charts.fit import Fit
 from shine.formats.page.markup import Content, Element, element, render, verbatim
-from shine.formats.page.sections import (
-    certainty,
-    dependence_charts,
-    fit_charts,
-    front_table,
-    header,
-    key_figures,
-    search_charts,
-    section,
-    settings_tables,
-    tree_chart,
-)
+from shine.formats.page.sections import section
 from shine.formats.page.subject import ResultLike, columns_of
 from shine.lang.forms.rounding import Precision
 
@@ -90,11 +80,11 @@ def report_parts(
     predicted = best.predict(columns_of(best.tree, dataset))
     return {
         **running_parts(result, dataset, history=history, title=title, target=target, precision=precision),
-        "fit": section("How well it fits", fit_charts(Fit.of(dataset.target, predicted), target)),
-        "certainty": section("How sure it is", certainty(best, dataset, target, told)),
-        "features": section("What each feature does", dependence_charts(best, dataset, target)),
-        "structure": section("Its structure", tree_chart(best)),
-        "settings": section("Settings and timing", settings_tables(result, settings, history)),
+        "fit": section("How well it fits", sections.fit_charts(Fit.of(dataset.target, predicted), target)),
+        "certainty": section("How sure it is", sections.certainty(best, dataset, target, told)),
+        "features": section("What each feature does", sections.dependence_charts(best, dataset, target)),
+        "structure": section("Its structure", sections.tree_chart(best)),
+        "settings": section("Settings and timing", sections.settings_tables(result, settings, history)),
         "footer": element("footer", "Made with Shine. Constants in typeset formulas are rounded; to see all digits of "
                                     "a constant, point at it or copy the formula."),
     }  # fmt: skip
@@ -112,24 +102,16 @@ def running_parts(
     """The first parts of the page, which need no predictions; the search may still run (see `report_html`)."""
     best = result.front[result.best_index]
     return {
-        "top": header(result, best, dataset, title, target, precision),
-        "figures": key_figures(result, best, dataset),
-        "charts": section("The search", search_charts(result, best, history)),
-        "front": front_table(result, precision),
+        "top": sections.header(result, best, dataset, title, target, precision),
+        "figures": sections.key_figures(result, best, dataset),
+        "charts": section("The search", sections.search_charts(result, best, history)),
+        "front": sections.front_table(result, precision),
     }
 
 
 def html_page(title: str, main: Content, script: str, *, sources: str = "") -> str:
-    """A whole page that loads nothing and runs only one script.
-
-    Parameters
-    ----------
-    title : str
-    main : Content
-    script : str
-    sources : str
-        Further rules of its content security policy, such as ``connect-src 'self';``.
-    """
+    """A whole page that loads nothing and runs only one script; `sources` are further rules of its content security
+    policy, such as ``connect-src 'self';``."""
     tip = element("div", id="tip", hidden="hidden", role="tooltip")
     body = element("body", main, tip, verbatim("script", script))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -11,6 +11,7 @@ from shine.base.errors import needing
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.formats.page.charts.certainty import band_along, dependence_on
+from shine.formats.page.charts.frame import spot
 from shine.formats.page.subject import ModelLike, UncertainLike, columns_of
 from shine.lang.forms.names import value_text
 
@@ -21,27 +22,10 @@ _CERTAIN = 700.0
 
 
 def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None = None) -> Any:
-    """Loss against complexity, the chosen formula marked.
+    """Loss against complexity, the chosen formula marked (see `predictions`).
 
     The axis of the losses is logarithmic down to the smallest positive loss; if a loss is zero, the axis is linear
-    from there to zero.
-
-    Parameters
-    ----------
-    front : sequence of Model
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw on; those of a new figure by default.
-    best_index : int, optional
-        Position of the chosen formula; by default `best_index` of the front, if it has one.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    MissingExtraError
-        If Matplotlib is not installed.
+    from there to zero. By default, the front knows the chosen formula.
     """
     ax = _axes(ax)
     chosen = getattr(front, "best_index", None) if best_index is None else best_index
@@ -62,36 +46,22 @@ def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    return _named(ax, "complexity", "loss")
+    return named(ax, "complexity", "loss")
 
 
-def predictions(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
-    """Predicted against measured values; they are equal on the dashed line.
+def predictions(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = "") -> Any:
+    """Predicted against measured values; they are equal on the dashed line. Returns the axes.
 
-    Parameters
-    ----------
-    model : Model
-    dataset : Dataset
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    DataError
-        If the data set lacks a feature of the formula.
-    MissingExtraError
-        If Matplotlib is not installed.
+    `quantity` is what the formula computes, for the axes. A `DataError` if the data set lacks a feature of the formula,
+    a `MissingExtraError` without Matplotlib.
     """
     ax = _axes(ax)
     _cloud(ax, dataset.target, model.predict(columns_of(model.tree, dataset)))
     ax.axline((float(dataset.target[0]),) * 2, slope=1, color=_GREY, linestyle="--", linewidth=1, zorder=0)
-    return _named(ax, "measured", "predicted")
+    return named(ax, f"measured {quantity}", f"predicted {quantity}")
 
 
-def residuals(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
+def residuals(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = "") -> Any:
     """Residuals (measured minus predicted values) against the predicted values.
 
     The arguments, the result and the errors are those of `predictions`.
@@ -100,10 +70,10 @@ def residuals(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
     predicted = model.predict(columns_of(model.tree, dataset))
     _cloud(ax, predicted, dataset.target - predicted)
     ax.axhline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
-    return _named(ax, "predicted", "residual")
+    return named(ax, f"predicted {quantity}", "residual")
 
 
-def order(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
+def order(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = "") -> Any:
     """Residuals over the numbers of the rows, from 1: those of a log lie along a curve.
 
     The arguments, the result and the errors are those of `predictions`.
@@ -111,10 +81,10 @@ def order(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
     ax = _axes(ax)
     _cloud(ax, np.arange(1.0, dataset.n_rows + 1), dataset.target - model.predict(columns_of(model.tree, dataset)))
     ax.axhline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
-    return _named(ax, "row", "residual")
+    return named(ax, "row", "residual")
 
 
-def calibration(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
+def calibration(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = "") -> Any:
     """Share of a class against its predicted probability, in ten groups of rows; they are equal on the dashed line.
 
     The formula is for the logarithm of the odds of the class, and the target is 1 for rows of the class and 0 for
@@ -131,54 +101,37 @@ def calibration(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
     ax.plot(predicted, found, "o-", color=_BLUE, markersize=5)
     ax.axline((0.0, 0.0), slope=1, color=_GREY, linestyle="--", linewidth=1, zorder=0)
     _tell_missing(ax, int((~there).sum()))
-    return _named(ax, "predicted probability", "share of the class")
+    return named(ax, "predicted probability", "share of the class")
 
 
-def dependence(
-    model: ModelLike, dataset: Dataset, feature: str, ax: Any = None, labels: tuple[str, str] | None = None
-) -> Any:
+def dependence(model: ModelLike, dataset: Dataset, feature: str, ax: Any = None, quantity: str = "") -> Any:
     """Mean prediction along one feature while the others keep their values (partial dependence, Friedman 2001).
 
-    Faint lines are single rows: if they are not parallel, the feature interacts with others.
-
-    Parameters
-    ----------
-    model, dataset, ax
-        As of `predictions`, with its result and errors.
-    feature : str
-        A parameter of the formula.
-    labels : (str, str), optional
-        Names of the feature and of the formula's value at the axes.
+    Faint lines are single rows: if they are not parallel, the feature interacts with others. See `predictions`.
     """
     ax = _axes(ax)
     found = dependence_on(model, dataset, feature)
     ax.plot(found.grid, found.mean, color=_ORANGE, linewidth=2, zorder=3)
     for row in found.rows:
         ax.plot(found.grid, row, color=_BLUE, alpha=0.15, linewidth=0.8, zorder=1)
-    return _named(ax, *(labels or (feature, "prediction")))
+    return named(ax, found.feature, quantity or "prediction")
 
 
-def band(model: UncertainLike, dataset: Dataset, feature: str, ax: Any = None, label: str = "prediction") -> Any:
+def band(model: UncertainLike, dataset: Dataset, feature: str, ax: Any = None, quantity: str = "") -> Any:
     """A formula along one feature, the others at their medians, with its 95 % bands.
 
-    The dark band holds the formula's value, the light one new readings. Dots are rows, with their residuals.
-
-    Parameters
-    ----------
-    model, dataset, ax, feature
-        As of `dependence`, with its result and errors; the model must know the rows that it was fitted to.
-    label : str
-        Name of the formula's value at the axis.
+    The dark band holds the formula's value, the light one new readings. Dots are rows, with their residuals. The model
+    must know the rows that it was fitted to.
     """
     ax = _axes(ax)
     found = band_along(model, dataset, feature)
     there = np.isfinite(found.places) & np.isfinite(found.readings)
-    ax.plot(found.places[there], found.readings[there], "o", color=_GREY, alpha=0.35, markersize=3, markeredgewidth=0)
+    _spots(ax, found.places[there], found.readings[there], _GREY)
     for ends, alpha, name in ((found.prediction, 0.15, "new readings"), (found.mean, 0.4, "value")):
         ax.fill_between(found.grid, ends[:, 0], ends[:, 1], color=_BLUE, alpha=alpha, linewidth=0, label=name)
     ax.plot(found.grid, found.values, color=_BLUE, linewidth=2, zorder=3)
     ax.legend(frameon=False)
-    return _named(ax, found.feature, label)
+    return named(ax, found.feature, quantity or "prediction")
 
 
 def constants(model: UncertainLike, ax: Any = None) -> Any:
@@ -199,7 +152,7 @@ def constants(model: UncertainLike, ax: Any = None) -> Any:
     ax.axvline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
     ax.set_yticks(range(len(rows)), [plain(f"{row['name']} = {row['coef']:.4g}") for row in rows])
     ax.invert_yaxis()
-    return _named(ax, "95 % interval, % of the constant", "")
+    return named(ax, "95 % interval, % of the constant", "")
 
 
 def grid(count: int) -> list[Any]:
@@ -243,8 +196,13 @@ def _cloud(ax: Any, x: Floats, y: Floats) -> None:
     if there.sum() > 20_000:
         ax.hexbin(x[there], y[there], gridsize=60, bins="log", mincnt=1, cmap="Blues")
     else:
-        ax.plot(x[there], y[there], "o", color=_BLUE, alpha=0.4, markersize=3, markeredgewidth=0)
+        _spots(ax, x[there], y[there], _BLUE)
     _tell_missing(ax, int((~there).sum()))
+
+
+def _spots(ax: Any, x: Floats, y: Floats, color: str) -> None:
+    radius, opacity = spot(len(x))
+    ax.plot(x, y, "o", color=color, alpha=opacity, markersize=1.2 * radius, markeredgewidth=0)
 
 
 def _tell_missing(ax: Any, count: int) -> None:
@@ -253,8 +211,9 @@ def _tell_missing(ax: Any, count: int) -> None:
         ax.text(0.02, 0.98, told, transform=ax.transAxes, va="top", color=_GREY, fontsize="small")
 
 
-def _named(ax: Any, x: str, y: str) -> Any:
-    ax.set_xlabel(plain(x))
-    ax.set_ylabel(plain(y))
+def named(ax: Any, x: str, y: str) -> Any:
+    """Axes with names."""
+    ax.set_xlabel(plain(x.strip()))
+    ax.set_ylabel(plain(y.strip()))
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -55,22 +55,11 @@ document.addEventListener("pointerover", tell);
 document.addEventListener("focusin", tell);
 document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
 
-async function copy(text) {
-  if (navigator.clipboard && isSecureContext) return navigator.clipboard.writeText(text);
-  const area = document.createElement("textarea");
-  area.value = text;
-  document.body.append(area);
-  area.select();
-  const done = document.execCommand("copy");
-  area.remove();
-  if (!done) throw new Error("the browser does not let pages copy");
-}
-
 document.addEventListener("click", async (event) => {
   const button = event.target.closest?.("button.copy");
   if (!button) return;
   try {
-    await copy(document.getElementById(button.dataset.copy).textContent);
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
     button.textContent = "Copied";
   } catch {
     button.textContent = "Select and copy";

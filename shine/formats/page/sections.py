@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from shine.base.errors import DataError
@@ -19,27 +20,23 @@ from shine.formats.page.charts.fit import Fit, fit_figures, fit_numbers
 from shine.formats.page.charts.frame import Figure
 from shine.formats.page.charts.search import history_figure, pareto_figure
 from shine.formats.page.charts.tree import LARGEST, tree_figure
-from shine.formats.page.markup import Content, Element, depth, element
+from shine.formats.page.markup import Content, Element, breakable, element
+from shine.formats.page.mathml import NARROW, WIDE, formula_lines
 from shine.formats.page.mathml import math as math_element
-from shine.formats.page.mathml import typeset
 from shine.formats.page.mathml.operators import ROUNDED, name_element
 from shine.formats.page.subject import (
     ModelLike,
     ResultLike,
-    SummaryLike,
     UncertainLike,
     count,
     duration,
+    elided,
     fraction,
     number,
     shortened,
 )
 from shine.lang.forms.rounding import ALL_DIGITS, Precision, significant_digits
 from shine.lang.presentation import presented
-
-_TYPESET, _NESTED = 300, 200
-"""Most nodes, and most levels of elements, of a typeset formula: browsers limit the depth to some hundreds, and nobody
-could read more."""
 
 
 def section(title: str, content: Content) -> Content:
@@ -64,18 +61,13 @@ def grid(figures: Sequence[Figure | None], columns: str = "two") -> Content:
 
 
 def formula(model: ModelLike, precision: Precision, left: Content = None) -> Element:
-    """A typeset formula, or its code if it is too large to typeset."""
+    """A formula for wide and for narrow places, typeset; as code if it is too large."""
     tree, digits = presented(model.tree), significant_digits(precision, model.digits or ROUNDED) or ALL_DIGITS
-    lines: list[Content] = []
-    found = typeset(tree, model.headings, digits) if tree.size <= _TYPESET else ()
-    if not found or max(depth(terms) for _, terms in found) > _NESTED:
-        return element("div", element("code", shortened(tree.readable, 200)), class_="formula large")
-    for name, own in found:
-        head = left if name is None else math_element(name_element(name), element("mo", "="))
-        # The line may break before each term except the first.
-        terms: Sequence[Content] = [part for term in (head, *own) if term for part in (element("wbr"), term)][1:]
-        lines.append(element("span", terms, class_="assigned") if tree.assignments else terms)
-    return element("div", lines, class_="formula", role="math", aria_label=shortened(tree.readable, 1000))
+    wide, narrow = (formula_lines(tree, model.headings, digits, left, room) for room in (WIDE, NARROW))
+    if not wide:
+        return element("div", element("code", breakable(tree.readable)), class_="formula large")
+    both = wide if wide == narrow else [element("div", wide, class_="wide"), element("div", narrow, class_="narrow")]
+    return element("div", both, class_="formula", role="math", aria_label=shortened(tree.readable, 1000))
 
 
 def copy_button(identity: str, what: str) -> Element:
@@ -86,11 +78,35 @@ def copy_button(identity: str, what: str) -> Element:
 def table(title: str, values: Mapping[str, Any]) -> Element:
     """A table of names and values."""
     rows = [
-        element("tr", element("th", name, scope="row"), element("td", setting_text(value)))
+        element("tr", element("th", breakable(name), scope="row"), element("td", breakable(setting_text(value))))
         for name, value in values.items()
     ]
     table = element("table", element("caption", title), element("tbody", rows), class_="settings")
     return element("div", table, class_="card plain")
+
+
+def data_table(
+    headings: Sequence[tuple[Content, str | None]],
+    rows: Sequence[Sequence[Content]],
+    caption: Content = None,
+    marks: Mapping[int, Mapping[str, str]] = MappingProxyType({}),
+) -> Element:
+    """A table whose rows become blocks on narrow screens; `marks` are attributes of rows.
+
+    Headings have the class of their cells: "number", "formula-cell", "action", or "row" for what a row is about.
+    """
+    lines = []
+    for place, row in enumerate(rows):
+        cells = []
+        for (heading, of), cell in zip(headings, row, strict=True):
+            name, told = ("th", {"scope": "row"}) if of == "row" else ("td", {"class_": of})
+            label = {"data_label": heading} if of in ("number", None) else {}
+            cells.append(element(name, cell, **told, **label))
+        lines.append(element("tr", cells, **marks.get(place, {})))
+    head = element("tr", [element("th", heading, scope="col", class_=of) for heading, of in headings])
+    parts = caption and element("caption", caption), element("thead", head), element("tbody", lines)
+    scroll = element("div", element("table", parts, class_="data"), class_="table-scroll")
+    return element("div", scroll, class_="card plain")
 
 
 def setting_text(value: Any) -> str:
@@ -125,25 +141,22 @@ def header(
     result: ResultLike, best: ModelLike, dataset: Dataset, title: str, target: str, precision: Precision
 ) -> Content:
     """The title, a sentence about the result, and the chosen formula."""
-    name = name_element(shortened(target, 20))
+    bare = target.partition(" [")[0]
+    name = name_element(bare)
     # Only a letter gets a hat; over a word it would sit on one of the letters.
-    hatted = element("mover", name, element("mo", "^")) if len(target) == 1 else name
+    hatted = element("mover", name, element("mo", "^")) if len(bare) == 1 else name
     head = math_element(hatted, element("mo", "="))
     badge = "The chosen formula" if result.stopped_by else "The best formula so far"
-    return [
-        element("h1", title),
-        element("p", _summary(result, best, dataset), class_="summary"),
-        element(
-            "section",
-            element("h2", badge, class_="badge", style="margin: 0"),
-            formula(best, precision, head),
-            element("div", element("code", best.expression, id="chosen"), copy_button("chosen", "the chosen formula"),
-                    class_="bar"),
-            _renamed(best),
-            element("p", f"Why: {result.reason}.", class_="summary") if result.reason else None,
-            class_="card hero",
-        ),
-    ]  # fmt: skip
+    code = element("code", breakable(best.expression), id="chosen"), copy_button("chosen", "the chosen formula")
+    hero = [
+        element("h2", badge, class_="badge"),
+        formula(best, precision, head),
+        element("div", code, class_="bar"),
+        _renamed(best),
+        element("p", f"Why: {result.reason}.", class_="summary") if result.reason else None,
+    ]
+    summary = element("p", _summary(result, best, dataset), class_="summary")
+    return [element("h1", title), summary, element("section", hero, class_="card hero")]
 
 
 def _renamed(best: ModelLike) -> Element | None:
@@ -152,8 +165,7 @@ def _renamed(best: ModelLike) -> Element | None:
     pairs = [(name, heading) for name, heading in headings.items() if name != heading]
     words: list[Content] = []
     for position, (name, heading) in enumerate(pairs):
-        # Most characters shown of a heading.
-        words += [", " * (position > 0), element("code", name), f" is “{shortened(heading, 80)}”"]
+        words += [", " * (position > 0), element("code", breakable(name)), f" is “{heading}”"]
     return element("p", "In code, ", words, ".", class_="summary") if pairs else None
 
 
@@ -198,7 +210,7 @@ _DEPENDENCES, _MOST_DEPENDENCES = 9, 30
 
 def fit_charts(fit: Fit, target: str) -> Content:
     """Charts of predictions and residuals."""
-    figures = fit_figures(fit, shortened(target, 30))
+    figures = fit_figures(fit, elided(target))
     if figures:
         numbers = table("Errors, every row counted once", fit_numbers(fit))
         return element("div", [figure_card(figure) for figure in figures], numbers, class_="grid-two")
@@ -258,20 +270,13 @@ def certainty(best: ModelLike, dataset: Dataset, target: str, told: Sequence[str
     return [*words, _table(summary), *bands]
 
 
-def _table(summary: SummaryLike) -> Element:
+def _table(summary: Any) -> Content:
     """The table of the constants."""
-    caption = element("caption", element("code", summary.formula), element("br"), f"{summary.heading}.")
+    caption = element("code", breakable(summary.formula)), element("br"), f"{summary.heading}."
+    headings = [(text, "number" if place else "row") for place, text in enumerate(summary.headings)]
     notes = [element("span", f"{note[0].upper()}{note[1:]}.", class_="note") for note in summary.notes]
-    head = element("tr", [element("th", text, scope="col", class_="number") for text in summary.headings])
-    lines = [
-        element(
-            "tr", element("th", cells[0], scope="row"), [element("td", text, class_="number") for text in cells[1:]]
-        )
-        for cells in summary.cells()
-    ]
-    table = element("table", caption, element("thead", head), element("tbody", lines), class_="constants")
-    words = element("p", notes, class_="summary", style="margin: 0; padding: 8px 20px 12px") if notes else None
-    return element("div", element("div", table, class_="table-scroll"), words, class_="card plain")
+    words = element("p", notes, class_="summary told") if notes else None
+    return [data_table(headings, summary.cells(), caption), words]
 
 
 def search_charts(result: ResultLike, best: ModelLike, history: Sequence[Mapping[str, Any]]) -> Content:
@@ -285,35 +290,21 @@ def search_charts(result: ResultLike, best: ModelLike, history: Sequence[Mapping
 def front_table(result: ResultLike, precision: Precision) -> Content:
     """A table of the formulas on the Pareto front."""
     front, best = result.front, result.best_index
-    rows = [_front_row(model, position, position == best, precision) for position, model in enumerate(front)]
-    headings = [("#", "number"), ("Complexity", "number"), ("Loss", "number"), ("R²", "number"), ("Formula", None)]
-    head = element("tr", [element("th", text, scope="col", class_=class_) for text, class_ in headings],
-                   element("th", element("span", "Copy", class_="unseen"), scope="col", class_="action"))  # fmt: skip
+    copying = element("span", "Copy", class_="unseen")
+    headings: list[tuple[Content, str | None]] = [(text, "number") for text in ("#", "Complexity", "Loss", "R²")]
+    rows, marks = [], {}
+    for position, model in enumerate(front):
+        marks[position] = {"id": f"formula-{position}"} | ({"class_": "chosen"} if position == best else {})
+        code = element("code", breakable(model.expression), id=f"code-{position}")
+        badge = element("span", "chosen", class_="badge") if position == best else None
+        rows.append((
+            str(position), count(model.complexity), number(model.loss), fraction(model.r2),
+            [badge, formula(model, precision), element("details", element("summary", "as code"), code, class_="code")],
+            copy_button(f"code-{position}", f"the formula of complexity {model.complexity}"),
+        ))  # fmt: skip
     caption = "The best formula of each complexity that is better than all simpler ones; the chosen one is marked."
-    table = element(
-        "table", element("caption", caption), element("thead", head), element("tbody", rows), class_="front"
-    )
-    card = element("div", element("div", table, class_="table-scroll"), class_="card plain")
-    return section("The Pareto front", card)
-
-
-def _front_row(model: ModelLike, position: int, chosen: bool, precision: Precision) -> Element:
-    identity = f"code-{position}"
-    code = element(
-        "details", element("summary", "as code"), element("code", model.expression, id=identity), class_="code"
-    )
-    badge = element("span", "chosen", class_="badge") if chosen else None
-    return element(
-        "tr",
-        element("td", str(position), class_="number", data_label="#"),
-        element("td", count(model.complexity), class_="number", data_label="Complexity"),
-        element("td", number(model.loss), class_="number", data_label="Loss"),
-        element("td", fraction(model.r2), class_="number", data_label="R²"),
-        element("td", badge, formula(model, precision), code, class_="formula-cell"),
-        element("td", copy_button(identity, f"the formula of complexity {model.complexity}"), class_="action"),
-        id=f"formula-{position}",
-        class_="chosen" if chosen else None,
-    )
+    headings += [("Formula", "formula-cell"), (copying, "action")]
+    return section("The Pareto front", data_table(headings, rows, caption, marks))
 
 
 def settings_tables(
@@ -336,12 +327,11 @@ def settings_tables(
     }
     if put_in:
         tables.append(table("Formulas put in by a person", put_in))
-    tables += [table(name, values) for name, values in _groups(settings or {}).items()]
-    return element("div", tables, class_="columns")
+    return element("div", tables, groups_of_settings(settings or {}), class_="columns")
 
 
-def _groups(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Settings by group; nested groups get dotted names, and unset settings are left out."""
+def groups_of_settings(settings: Mapping[str, Any]) -> list[Element]:
+    """A table of each group; nested groups get dotted names, and unset settings are left out."""
     groups: dict[str, dict[str, Any]] = {"General": {}}
     for name, value in settings.items():
         if isinstance(value, Mapping):
@@ -349,17 +339,12 @@ def _groups(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         else:
             groups["General"][str(name)] = value
     told = {name: {key: value for key, value in group.items() if setting_text(value)} for name, group in groups.items()}
-    return {name: group for name, group in told.items() if group}
+    return [table(name, group) for name, group in told.items() if group]
 
 
-def _dotted(group: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    stack = [("", group.items().__iter__())]
-    while stack:
-        prefix, items = stack[-1]
-        for name, value in items:
-            if isinstance(value, Mapping) and value:
-                stack.append((f"{prefix}{name}.", value.items().__iter__()))
-                break
-            yield f"{prefix}{name}", value
+def _dotted(group: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in group.items():
+        if isinstance(value, Mapping) and value:
+            yield from _dotted(value, f"{prefix}{name}.")
         else:
-            stack.pop()
+            yield f"{prefix}{name}", value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -11,148 +11,63 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.tree import Tree
+from shine.lang.wrapping import columns
 
 
 class ModelLike(Protocol):
-    """A formula with its measures; `shine.search.models.model.Model` is one."""
+    """A formula with its measures; `shine.search.models.model.Model` is one, and tells what they are."""
 
     @property
-    def tree(self) -> Tree:
-        """Its parameters are all features, in the order of the columns."""
-        ...
-
+    def tree(self) -> Tree: ...
     @property
-    def expression(self) -> str:
-        """The formula as text to copy."""
-        ...
-
+    def expression(self) -> str: ...
     @property
-    def headings(self) -> Mapping[str, str]:
-        """Original heading of each feature's column, by the feature's name; a feature that it lacks is its heading."""
-        ...
-
+    def headings(self) -> Mapping[str, str]: ...
     @property
-    def digits(self) -> int | None:
-        """Significant digits of constants that the data support; None if it is not known."""
-        ...
-
+    def digits(self) -> int | None: ...
     @property
-    def loss(self) -> float:
-        """Loss as the search measured it."""
-        ...
-
+    def loss(self) -> float: ...
     @property
-    def noise(self) -> str:
-        """Model of the noise by which the rows are weighted in loss and R2; "absolute" if they are not."""
-        ...
-
+    def noise(self) -> str: ...
     @property
-    def r2(self) -> float | None:
-        """Coefficient of determination."""
-        ...
-
+    def r2(self) -> float | None: ...
     @property
-    def complexity(self) -> int:
-        """Number of nodes, or their weighted number."""
-        ...
-
-    def predict(self, X: Floats) -> Floats:
-        """Values of the formula, shape (n_rows,), for X of shape (n_rows, n_features)."""
-        ...
-
-
-class SummaryLike(Protocol):
-    """The table of a formula's constants; `shine.evaluate.inference.summary.Summary` is one."""
-
-    @property
-    def formula(self) -> str:
-        """The formula with names in place of its constants."""
-        ...
-
-    @property
-    def heading(self) -> str:
-        """Subject of the table."""
-        ...
-
-    @property
-    def headings(self) -> list[str]:
-        """Headings of its columns."""
-        ...
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes on the numbers."""
-        ...
-
-    def cells(self) -> list[list[str]]:
-        """Texts of its rows."""
-        ...
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Its rows as plain values: name, coef, std_err, low, high."""
-        ...
+    def complexity(self) -> int: ...
+    def predict(self, X: Floats) -> Floats: ...
 
 
 @runtime_checkable
 class UncertainLike(ModelLike, Protocol):
-    """A formula that tells how sure it is."""
+    """A formula that tells how sure it is, by a `Summary` (see `shine.search.models.uncertain.UncertainModel`)."""
 
     @property
-    def categories(self) -> tuple[str, ...]:
-        """Parameters whose values are labels, with none between them."""
-        ...
-
-    def summary(self) -> SummaryLike:
-        """The table of its constants; a `DataError` if it does not know the rows that it was fitted to."""
-        ...
-
-    def predict_interval(self, X: Floats, level: float, kind: Literal["mean", "prediction"]) -> Floats:
-        """Intervals around its values, shape (n_rows, 2)."""
-        ...
+    def categories(self) -> tuple[str, ...]: ...
+    def summary(self) -> Any: ...
+    def predict_interval(self, X: Floats, level: float, kind: Literal["mean", "prediction"]) -> Floats: ...
 
 
 class ResultLike(Protocol):
-    """The result of a search; `shine.search.models.result.Result` is one."""
+    """The result of a search; `shine.search.models.result.Result` is one, and tells what it has.
+
+    The reason calls formulas by their positions in the front; it is empty if it is not known.
+    """
 
     @property
-    def front(self) -> Sequence[ModelLike]:
-        """Formulas of rising complexity and falling loss; not empty."""
-        ...
-
+    def front(self) -> Sequence[ModelLike]: ...
     @property
-    def best_index(self) -> int:
-        """Position of the chosen formula in the front."""
-        ...
-
+    def best_index(self) -> int: ...
     @property
-    def reason(self) -> str:
-        """Reason for the choice; formulas are called by their position. Empty if it is not known."""
-        ...
-
+    def reason(self) -> str: ...
     @property
-    def generations(self) -> int:
-        """Generations bred."""
-        ...
-
+    def generations(self) -> int: ...
     @property
-    def evaluations(self) -> int:
-        """Formulas evaluated."""
-        ...
-
+    def evaluations(self) -> int: ...
     @property
-    def seconds(self) -> float:
-        """Duration of the search."""
-        ...
-
+    def seconds(self) -> float: ...
     @property
-    def seed(self) -> int:
-        """Seed of every random choice."""
-        ...
-
+    def seed(self) -> int: ...
     @property
-    def stopped_by(self) -> str:
-        """The limit that ended the search."""
-        ...
+    def stopped_by(self) -> str: ...
 
 
 def columns_of(tree: Tree, dataset: Dataset) -> Floats:
@@ -250,8 +165,18 @@ def duration(seconds: float) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """A text of at most `length` characters; a longer text loses its middle."""
-    if len(text) <= length:
+    """A text of at most `length` columns (see `shine.lang.wrapping.columns`); a longer text loses its middle."""
+    if columns(text) <= length:
         return text
-    head = (length - 1) * 2 // 3
-    return f"{text[:head]}…{text[len(text) - (length - 1 - head) :]}"
+    most = (length - 1) * 2 // 3
+    head, tail = text[:most], text[most + 1 - length :]
+    while columns(head) > most:
+        head = head[:-1]
+    while columns(tail) > length - 1 - most:
+        tail = tail[1:]
+    return f"{head}…{tail}"
+
+
+def elided(heading: str) -> str:
+    """A heading as formulas and figures show it: nowhere else is it shorter, and where it is longer, it is whole."""
+    return shortened(heading, 24)

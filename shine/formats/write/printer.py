@@ -22,9 +22,6 @@ from shine.lang.forms.names import unique
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.interpret import REFERENCE, evaluate
 
-INLINE_DEPTH = 8
-"""Depth to which expressions of statements nest before a value gets a variable."""
-
 LONGEST = 1_000_000
 """Longest text that is written, in characters."""
 
@@ -324,7 +321,8 @@ class Printer(Translation[Phrase]):
             depth = 1 + max((values[operand][1] for operand in step.operands), default=0)
             number, last = self.numeric(value), len(values) == len(body.steps) - 1
             # Length, in characters, above which a value of statements gets a variable.
-            if not last and (uses > 1 or depth > INLINE_DEPTH or number.length > 88):
+            # Depth to which expressions of statements nest before a value gets a variable
+            if not last and (uses > 1 or depth > 8 or number.length > 88):
                 variable = unique(f"v{len(assignments) + 1}", used)
                 used.add(variable)
                 assignments.append((variable, written(number, self.form)))

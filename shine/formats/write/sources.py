@@ -235,22 +235,18 @@ class HasTree(Protocol):
     @property
     def tree(self) -> Tree:
         """The formula."""
-        ...
 
     @property
     def named(self) -> Tree:
         """The formula with the functions that have names of their own."""
-        ...
 
     @property
     def headings(self) -> Mapping[str, str]:
         """Original headings of the columns, by feature."""
-        ...
 
     @property
     def preparation(self) -> Preparation | None:
         """Conversion of the user's columns to numbers, if they did not hold numbers."""
-        ...
 
 
 def takes_models(write: Callable[Concatenate[Tree, P], Made]) -> Callable[Concatenate[Tree | HasTree, P], Made]:

@@ -120,9 +120,6 @@ class _PiAsConstant(ast.NodeTransformer):
 NAMED_POWERS = {2: "square", 3: "cube"}
 """Primitives with the bits of a power, by exponent."""
 
-_LEAST_POWER, _MOST_SHORT = 6, 6
-"""Least power of ten and most digits of whole floats written with an exponent: ``1.2e9``."""
-
 
 def readable_number(value: float, named: bool) -> str:
     """A finite float as short as people write it. `float` reads the text back, or it has a name.
@@ -140,7 +137,8 @@ def readable_number(value: float, named: bool) -> str:
         return text
     text = text.removesuffix(".0")
     digits = text.lstrip("-").rstrip("0")
-    if abs(value) < 10**_LEAST_POWER or len(digits) > _MOST_SHORT:
+    # Least power of ten and most digits of whole floats written with an exponent: ``1.2e9``
+    if abs(value) < 10**6 or len(digits) > 6:
         return text
     mantissa = digits if len(digits) == 1 else f"{digits[0]}.{digits[1:]}"
     return ("-" if value < 0 else "") + f"{mantissa}e{len(text.lstrip('-')) - 1}"

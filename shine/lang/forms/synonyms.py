@@ -37,7 +37,7 @@ OTHER_WORDS = {
     "should_optimize_constants": "constant_steps", "optimizer_iterations": "constant_steps",
     # gplearn
     "function_set": "primitives", "stopping_criteria": "stop_loss", "metric": "loss", "tournament_size": "tournament",
-    "parsimony_coefficient": "parsimony", "const_range": "constants", "init_method": "creation",
+    "parsimony_coefficient": "parsimony", "const_range": "constants",
     "max_samples": "rows", "feature_names": "features", "p_crossover": "crossover",
     "p_subtree_mutation": "subtree_mutation", "p_hoist_mutation": "hoist_mutation",
     "p_point_mutation": "point_mutation",
@@ -77,7 +77,8 @@ NOTES = {
     "y_units": _UNITS,
     "variable_names": _NAMES,
     "feature_names": _NAMES,
-    "init_depth": "max_depth limits all formulas, and the setting creation says how the first ones are made",
+    "init_depth": "max_depth limits all formulas, and initial_size the first ones",
+    "init_method": "sizes of the first formulas are spread evenly up to initial_size; leave it out",
     "low_memory": "earlier generations are not kept; leave it out",
     "transformer": "SymbolicClassifier has the logistic function; leave it out",
     "class_weight": "give fit a sample_weight",

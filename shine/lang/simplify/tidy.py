@@ -123,13 +123,6 @@ COMMON = names_where(
 """Functions that a tidy formula may use besides its own: arithmetic, roots and sines, but no names where people write
 `1/x` and `x**(1/3)`."""
 
-_WORK, _FREE_WORK = 20, 500
-"""Most work of a pass, for each node that it has simplified and besides, after which it tries no other forms (see
-`Terms.work`)."""
-
-_LARGEST_NUMERATOR, _LARGEST_DENOMINATOR = 1000, 99
-"""Largest terms of other simple fractions."""
-
 
 def tidy(
     tree: Tree,
@@ -221,7 +214,9 @@ class _Tidy(AngleForms):
     def _may_try(self) -> bool:
         """Whether the work so far leaves time for other forms: it is in proportion to the formula simplified so far."""
         # Most forms that are tried one within the other.
-        return self._nested <= 4 and self.terms.work < _FREE_WORK + _WORK * self.finished
+        # Most work of a pass, for each node that it has simplified and besides, after which it tries no other forms
+        # (see `Terms.work`)
+        return self._nested <= 4 and self.terms.work < 500 + 20 * self.finished
 
     def _multiplied_out(self, product: Product) -> int | None:
         """``x*(2 - y/x)`` as ``2*x - y``; None if there is no sum to multiply with."""
@@ -259,8 +254,9 @@ class _Tidy(AngleForms):
 
     def _rational(self, number: float) -> Fraction | None:
         """The fraction of small numbers that a number is; None if it is none."""
-        found = Fraction(number).limit_denominator(_LARGEST_DENOMINATOR)
-        right = abs(found.numerator) < _LARGEST_NUMERATOR and abs(found - number) <= abs(number) * 10.0**-self._digits
+        # Largest terms of other simple fractions
+        found = Fraction(number).limit_denominator(99)
+        right = abs(found.numerator) < 1000 and abs(found - number) <= abs(number) * 10.0**-self._digits
         return found if right else None
 
     def _summand(self, number: float) -> int:

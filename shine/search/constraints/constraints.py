@@ -78,6 +78,11 @@ class Constraints:
     dimensionless_constants: bool = False
     """Whether every constant is a plain number; otherwise it may have any unit that makes the formula consistent."""
 
+    def with_unit(self, target: str) -> str:
+        """A name of the target, with the unit if it has one."""
+        told = self.target_unit in (None, "1") or not target or target.endswith("]")
+        return target if told else f"{target} [{self.target_unit}]"
+
     def __post_init__(self) -> None:
         for name, value in _normalized(self).items():
             object.__setattr__(self, name, value)

@@ -30,9 +30,6 @@ more exact than any law that is nearly right."""
 SHARE = 0.8
 """Share of curves' nats that a system saves at least; of its own, lines that start as often may save this share."""
 
-FINE = 1e-3
-"""Least noise, as a share of the readings' spread, by which smooth curves are told from random walks."""
-
 NUMBERS, PARTS = 3, 2
 """Numbers of a curve: its scale of time, its motion and its noise; and most parts of the readings that it foretells."""
 
@@ -46,7 +43,8 @@ def doubt_about(system: SystemModel, form: Form) -> str:
     by_starts = _saved(form, _shares_of_lines(system, form), numbers + system.n_read) if system.restarts else -math.inf
     if system.nats < -CONVINCING and saved >= max(SHARE * best, by_starts / SHARE):
         return ""
-    smooth, rough = np.add.reduce(_saved_by_curves(system, form, FINE)).tolist()
+    # Least noise, as a share of the readings' spread, by which smooth curves are told from random walks
+    smooth, rough = np.add.reduce(_saved_by_curves(system, form, 1e-3)).tolist()
     step = np.concatenate([np.diff(run.times) for run in form.trajectories.runs])
     often = f"steps of {float(np.sort(step)[len(step) // 2]) * form.step:.3g}"
     if best <= CONVINCING:

@@ -27,9 +27,6 @@ from shine.lang.simplify.tidy import tidy
 DEGREES = (2, 3)
 """Degrees of the polynomials, one after the other, until the steps are exact."""
 
-ROWS_A_TERM = 2
-"""Steps that each coefficient of a state needs."""
-
 ROUNDING, RIGHT = 1e-10, 9
 """Error of a step, as a share of a state's spread, that the integrator leaves; and right digits of exact coefficients,
 at least."""
@@ -211,7 +208,8 @@ def flow_equations(
         flow = _Flow.of(degree, states, steps, late)
         terms = len(flow.monomials)
         # Most coefficients of all states: a step has the slope of each.
-        if states * terms > 90 or len(steps.lengths) < ROWS_A_TERM * terms or late():
+        # Steps that each coefficient of a state needs
+        if states * terms > 90 or len(steps.lengths) < 2 * terms or late():
             break
         kept, constants = np.arange(states * terms), flow.start()
         while True:

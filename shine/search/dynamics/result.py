@@ -230,8 +230,6 @@ def front_of(models: Iterable[SystemModel], best: SystemModel | None = None) -> 
 STARTS = 128
 """Initial states that are tried first, beside the corners of the box."""
 
-MOST_CORNERS = 32
-
 REACHES, NEAR_ONE = (0.1, 0.03, 0.01), 24
 """Steps of the refinement, as shares of the box, and the states tried around the best one in each."""
 
@@ -326,7 +324,7 @@ def next_experiment(
     def rolled_from(starts: Floats) -> Floats:
         return np.stack([rival.simulate(starts, times, u) for rival in rivals])
 
-    corners = np.array(np.meshgrid(*([0.0, 1.0] for _ in best.states))).reshape(len(best.states), -1).T[:MOST_CORNERS]
+    corners = np.array(np.meshgrid(*([0.0, 1.0] for _ in best.states))).reshape(len(best.states), -1).T[:32]
     shares = np.concatenate([corners, rng.random((STARTS, len(best.states)))])
     found = distances(low + shares * (high - low))
     top, furthest = shares[found.argmax()], float(found.max())

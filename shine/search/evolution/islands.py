@@ -12,7 +12,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.growth import Terminals, mixed
 from shine.lang.population import Population
 from shine.search.evolution.complexity import complexities
-from shine.search.evolution.operators.creation import created
+from shine.search.evolution.operators.creation import ptc2
 from shine.search.evolution.operators.selection import (
     best_of_each_complexity,
     largest_of_each_complexity,
@@ -131,7 +131,8 @@ class Habitat:
         n, settings = max(n, 0), self.settings
         if isinstance(self.primitives, SlottedSet):
             return created_with_slots(n, self.primitives, settings, self.terminals, rng)
-        return created(n, self.primitives, settings, settings.max_size, self.terminals, rng)
+        limits = settings.max_size, settings.max_depth
+        return ptc2(n, self.primitives, *limits, self.terminals, rng, settings.initial_size)
 
 
 def migrated(islands: Sequence[Island], habitats: Sequence[Habitat]) -> list[Island]:

@@ -146,27 +146,21 @@ class Visitor(Protocol):
 
     def clock(self) -> float:
         """Seconds, without those in which the search was held up; those of `time.monotonic` until then."""
-        ...
 
     def enter(self, view: SearchView) -> None:
         """The search is about to evolve its first population."""
-        ...
 
     def arrivals(self) -> Population | None:
         """Individuals that join the search now."""
-        ...
 
     def saw(self, state: State) -> None:
         """A generation has ended, and those who arrived have joined."""
-        ...
 
     def pauses(self) -> bool:
         """Wait as long as the search is to pause; return whether it is to end."""
-        ...
 
     def joined(self) -> tuple[str, ...]:
         """The formulas that have joined since this was asked last, as they were written."""
-        ...
 
 
 def ignore(told: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Gt, Le
 
@@ -27,10 +27,8 @@ class IslandSettings:
 
     population: Annotated[int, Ge(2), Le(10_000_000)] | None = None
     """Individuals that survive a generation."""
-    creation: Literal["ptc2", "ramped"] | None = None
-    """Creation of the first individuals."""
     initial_size: Annotated[int, Ge(1)] | None = None
-    """Most nodes of an individual made by PTC2."""
+    """Most nodes of a new individual."""
     tournament: Annotated[int, Ge(1)] | None = None
     """Competitors in a tournament."""
     patience: Annotated[int, Ge(1)] | None = None
@@ -79,10 +77,8 @@ class EvolutionSettings:
     `max_size` has its default, and otherwise `max_size`, which is the least."""
     max_depth: Annotated[int, Ge(1), Le(1_000)] = 10
     """Most levels of an individual; a single node has one."""
-    creation: Literal["ptc2", "ramped"] = "ptc2"
-    """First individuals: `ptc2`, with even sizes up to `initial_size`, or `ramped` half-and-half, with even depths."""
     initial_size: Annotated[int, Ge(1)] = 10
-    """Most nodes of an individual made by PTC2, at most `max_size`."""
+    """Most nodes of a new individual, at most `max_size`: sizes are spread evenly (PTC2)."""
     tournament: Annotated[int, Ge(1)] = 3
     """Competitors in a tournament."""
     constant_steps: Annotated[int, Ge(0)] = 8

@@ -26,8 +26,7 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.scoring import places
 from shine.search.evolution.snapping import MOST_LOST
-from shine.search.finishing.polishing import population_of
-from shine.search.finishing.supported_digits import with_supported_digits
+from shine.search.finishing.polishing import population_of, with_supported_digits
 from shine.search.models.certainty import Choice, choose
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model

@@ -27,9 +27,8 @@ from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.all_rows import Allowed, FitToAllRows
 from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counterpart, directed, to_refit
 from shine.search.finishing.poles import without_poles
-from shine.search.finishing.polishing import not_beaten, unless_interrupted
+from shine.search.finishing.polishing import not_beaten, unless_interrupted, with_supported_digits
 from shine.search.finishing.refinement import Refined, Refinement, measured
-from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.models.certainty import (
     Choice,
     choose,

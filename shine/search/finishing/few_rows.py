@@ -35,9 +35,6 @@ FEW, FEW_SHARE, LARGEST_SHARE = 3, 0.03, 0.25
 """Observations that prove nothing by themselves: this number, or this share if it is more; never more than the last
 share, but at least one."""
 
-WORTH = 10.0
-"""Nats by which the other rows must speak for a pole. Its constants alone gain a few, as it may lie anywhere."""
-
 TOLERANCE = 1e-6
 """Relative change of the loss at which a fit has converged."""
 
@@ -105,7 +102,8 @@ class FewRows:
         rest = self._rows.take(others)
         own = float(stable_sum(errors[others]))
         # If the simpler formula is as good even with constants fitted to all rows, there is nothing to fit.
-        return any(_nats(squared_errors(tree, rest), own, rest) < WORTH for tree in self._forms(simpler, rest))
+        # Nats by which the other rows must speak for a pole. Its constants alone gain a few, as it may lie anywhere.
+        return any(_nats(squared_errors(tree, rest), own, rest) < 10.0 for tree in self._forms(simpler, rest))
 
     def _forms(self, tree: Tree, rows: Dataset) -> Iterator[Tree]:
         """A formula as it is, and with its constants fitted to some rows."""

@@ -66,10 +66,6 @@ TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted to convergence."""
 
 
-REWRITTEN, DIGITS_OF_FITS = 8, 9
-"""Exact formulas, the simplest, that are written with short numbers; and digits of their constants that are surely
-right."""
-
 Refined = tuple[tuple[Model, ...], tuple[Model, ...], str]
 """The front, what is beside it, and what the reason tells of better formulas that were left out."""
 
@@ -345,8 +341,10 @@ def short_numbers(draft: Draft) -> None:
     left_out = [model for models in draft.dropped.values() for model in models]
     exact = [model for model in draft.kept if model.loss <= end.enough and model not in left_out]
     exact.sort(key=lambda model: model.complexity)
-    write = partial(tidy_form, functions=COMPILED, ranges=draft.rows.ranges, digits=DIGITS_OF_FITS, exact=True)
-    trees = [write(model.tree) for model in exact[:REWRITTEN]]
+    # Exact formulas, the simplest, that are written with short numbers; and digits of their constants that are surely
+    # right
+    write = partial(tidy_form, functions=COMPILED, ranges=draft.rows.ranges, digits=9, exact=True)
+    trees = [write(model.tree) for model in exact[:8]]
     found = [each for each in draft.measured(trees) if each.loss <= end.enough and end.allows(each.tree.size, True)]
     lengths = [(nodes_and_figures(each.tree) - each.tree.size, each) for each in (front[-1], *found)]
     best = min(lengths, key=lambda each: (each[1].complexity + each[0], each[0]))[1]

@@ -33,9 +33,15 @@ from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.observers import Observers
 from shine.search.finishing.kept_rows import directed
 from shine.search.finishing.poles import individuals_to_refine, without_poles
-from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
+from shine.search.finishing.polishing import (
+    Polishing,
+    by_odds,
+    population_of,
+    preferred,
+    unless_interrupted,
+    with_supported_digits,
+)
 from shine.search.finishing.shorter import tidied
-from shine.search.finishing.supported_digits import by_odds, with_supported_digits
 from shine.search.kinds.formula import OneFormula
 from shine.search.models.certainty import Choice, shortest
 from shine.search.models.front import pareto_front

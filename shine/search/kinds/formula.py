@@ -83,6 +83,7 @@ class OneFormula(Problem):
     rules: Callable[..., CompiledConstraints] | None
     degree: int = 0
     predicts: bool = True
+    _noise: str = "absolute"
 
     @property
     def scaled(self) -> bool:
@@ -157,6 +158,8 @@ class OneFormula(Problem):
             enough=self.enough,
             degree=self.degree,
             choose=self.choose_now,
+            loss=self.loss,
+            noise=self._noise,
             fits=self.predicts,
         )
 

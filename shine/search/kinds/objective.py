@@ -36,9 +36,14 @@ from shine.search.evolution.observers import Observers
 from shine.search.evolution.scoring import places
 from shine.search.finishing.kept_rows import directed
 from shine.search.finishing.poles import individuals_to_refine, without_poles
-from shine.search.finishing.polishing import Polishing, population_of, preferred, unless_interrupted
+from shine.search.finishing.polishing import (
+    Polishing,
+    population_of,
+    preferred,
+    unless_interrupted,
+    with_supported_digits,
+)
 from shine.search.finishing.refinement import TOLERANCE, measured
-from shine.search.finishing.supported_digits import with_supported_digits
 from shine.search.kinds.formula import OneFormula
 from shine.search.kinds.objective_function import Objective, ObjectiveEvaluator
 from shine.search.models.certainty import Choice, shortest
@@ -55,9 +60,6 @@ from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions, with_li
 
 POWER = 0.5
 """An objective counts as a square of errors: its logarithm times half the number of rows is nats."""
-
-FIRST_STEP, LAST_STEP = 0.05, 1e-5
-"""Steps of a constant at the end, as shares of it: they are halved where none makes the objective smaller."""
 
 NEARLY = math.e
 """Individuals of up to this many times the objective of the front are looked at again."""
@@ -256,9 +258,10 @@ class _End:
         columns = places(population)[1]
         if not len(columns):
             return tree
-        best, step, calls = float(self._judged(population)[0, 0]), FIRST_STEP, 0
+        # Steps of a constant at the end, as shares of it: they are halved where none makes the objective smaller
+        best, step, calls = float(self._judged(population)[0, 0]), 0.05, 0
         # Most steps of a formula at the end, each of them a call of the objective.
-        while step > LAST_STEP and calls < 60 and not self._out_of_time():
+        while step > 1e-5 and calls < 60 and not self._out_of_time():
             calls += 1
             trials = np.repeat(population.values, 2 * len(columns), axis=0)
             for number, column in enumerate(columns.tolist()):

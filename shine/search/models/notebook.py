@@ -8,16 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shine.formats.page.markup import Content, Element, depth, element, render
-from shine.formats.page.mathml import math as math_element
-from shine.formats.page.mathml import typeset
-from shine.formats.page.mathml.operators import name_element
+from shine.formats.page.markup import Content, Element, element, render
+from shine.formats.page.mathml import formula_lines, math
+from shine.formats.page.mathml.operators import name_element, symbol
 from shine.lang.forms.rounding import ALL_DIGITS
 from shine.lang.forms.tree import Tree
 from shine.search.models.front_table import Row, loss_name, loss_text, noise_text
-
-TYPESET, NESTED = 300, 200
-"""Most nodes, and most levels of elements, of a typeset formula; larger ones are shown as text, which wraps."""
 
 IGNORED = "mathjax_ignore tex2jax_ignore"
 """Classes of text in which notebooks look for no formulas: a heading may hold two dollar signs."""
@@ -32,25 +28,13 @@ def page_part(*content: Content) -> str:
     return render(element("div", content, class_=IGNORED))
 
 
-def formula_element(tree: Tree, headings: Mapping[str, str]) -> Element:
-    """A formula typeset, or as text if it is too large.
-
-    Parameters
-    ----------
-    tree : Tree
-        The formula for people.
-    headings : mapping of str to str
-        Original headings of the columns, by feature.
-    """
-    lines = typeset(tree, headings, ALL_DIGITS) if tree.size <= TYPESET else ()
-    if not lines or max(depth(terms) for _, terms in lines) > NESTED:
-        return element("code", tree.readable, style=_CODE)
-    written = []
-    for name, terms in lines:
-        head = () if name is None else (math_element(name_element(name), element("mo", "=")),)
-        # The line may break between terms.
-        written.append(element("div", [(term, element("wbr")) for term in (*head, *terms)]))
-    return element("div", written, style="text-align: left; padding: 0.25em 0")
+def formula_element(tree: Tree, headings: Mapping[str, str], left: str = "") -> Element:
+    """A formula for people, typeset, or as text if it is too large; `left` is what it is equal to."""
+    head = math(name_element(left), symbol("=")) if left else None
+    lines = formula_lines(tree, headings, ALL_DIGITS, head, 24.0)  # ems beside the figures
+    if not lines:
+        return element("code", f"{left} = " * bool(left), tree.readable, style=_CODE)
+    return element("div", lines, style="text-align: left; padding: 0.25em 0")
 
 
 def front_element(

@@ -15,7 +15,7 @@ from shine.lang.forms.names import listed, value_text
 from shine.search.models.model import Model
 
 Draw = Callable[..., Any]
-"""Draws a model and a data set on axes."""
+"""Draws a model and a data set on axes, given the name of what it computes."""
 
 FIT: dict[str, Draw] = {"fit": plots.predictions, "residuals": plots.residuals, "order": plots.order}
 """Drawings of a formula for a target beside the target, by kind."""
@@ -28,29 +28,15 @@ FRONT, DEPENDENCE, BAND, CONSTANTS = "front", "dependence", "band", "constants"
 
 @dataclass(frozen=True)
 class Subject:
-    """A front to draw, with the data to draw it with.
-
-    Parameters
-    ----------
-    front : sequence of Model
-    best_index : int
-        Position of the recommended formula.
-    title : str
-        Written above the drawing; empty if there is only one front.
-    data : Dataset, optional
-        Rows for the drawings that need them.
-    index : int, optional
-        Position of the formula in the front; the recommended one by default.
-    quantity : str
-        What the formula computes.
-    """
+    """A front to draw, with the data to draw it with: by default, its recommended formula, of a quantity without a
+    name, below no title."""
 
     front: Sequence[Model]
     best_index: int
     title: str = ""
     data: Dataset | None = None
     index: int | None = None
-    quantity: str = "prediction"
+    quantity: str = ""
 
 
 def check_kind(kind: object, fits: dict[str, Draw], X: Any, y: Any) -> None:
@@ -72,15 +58,14 @@ def plotted(
     """Draw the subjects; return the axes of Matplotlib, an array if there are several drawings."""
     if kind in (DEPENDENCE, BAND):
         drawings = [drawing for subject in subjects for drawing in _along_features(subject, kind, features)]
-    elif kind == CONSTANTS:
-        drawings = [_of_model(subject, lambda model, data, ax: plots.constants(model, ax)) for subject in subjects]
     elif kind == FRONT:
-        drawings = [_of_front(subject) for subject in subjects]
+        drawings = [partial(_front, subject) for subject in subjects]
     else:
-        drawings = [_of_model(subject, fits[kind]) for subject in subjects]
+        draw = (fits | {CONSTANTS: lambda model, data, ax, quantity: plots.constants(model, ax)})[kind]
+        drawings = [partial(_fit, draw, subject, _model(subject)) for subject in subjects]
     axes = plots.grid(len(drawings)) if ax is None else _given(ax, len(drawings))
-    for draw, place in zip(drawings, axes, strict=True):
-        draw(place)
+    for drawn, place in zip(drawings, axes, strict=True):
+        drawn(place)
     if len(axes) == 1:
         return axes[0]
     found = np.empty(len(axes), dtype=object)
@@ -96,22 +81,14 @@ def _given(ax: Any, count: int) -> list[Any]:
     return axes
 
 
-def _of_front(subject: Subject) -> Callable[[Any], None]:
-    def draw(ax: Any) -> None:
-        plots.pareto(subject.front, ax, best_index=subject.best_index)
-        _entitle(ax, subject.title)
-
-    return draw
+def _front(subject: Subject, ax: Any) -> None:
+    plots.pareto(subject.front, ax, best_index=subject.best_index)
+    _entitle(ax, subject.title)
 
 
-def _of_model(subject: Subject, drawing: Draw) -> Callable[[Any], None]:
-    model = _model(subject)
-
-    def draw(ax: Any) -> None:
-        drawing(model, subject.data, ax)
-        _entitle(ax, subject.title)
-
-    return draw
+def _fit(drawing: Draw, subject: Subject, model: Model, ax: Any) -> None:
+    drawing(model, subject.data, ax, subject.quantity)
+    _entitle(ax, subject.title)
 
 
 def _along_features(subject: Subject, kind: str, features: Sequence[Any] | None) -> Iterator[Callable[[Any], None]]:
@@ -135,7 +112,7 @@ def _along_features(subject: Subject, kind: str, features: Sequence[Any] | None)
         if kind == BAND:
             plots.band(model, data, name, ax, subject.quantity)
         else:
-            plots.dependence(model, data, name, ax, (model.headings.get(name, name), subject.quantity))
+            plots.dependence(model, data, name, ax, subject.quantity)
         _entitle(ax, subject.title)
 
     for name in wanted:

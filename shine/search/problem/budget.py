@@ -21,9 +21,6 @@ from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 FINISHING = 0.1
 """Share of the seconds kept for refining the front: fitting its constants and making them simple."""
 
-LEAST_FINISHING, LARGEST_SHARE = 1.3, 0.4
-"""Seconds that refining may take however short the search is, but not a larger share than this."""
-
 REFINING = 0.03
 """Seconds that refining takes for each individual, about: a front and what nearly fits as well are 20 to 120."""
 
@@ -137,7 +134,8 @@ class TimeBudget:
     def _kept(self) -> float:
         """Seconds for refining the front."""
         seconds = self._searching()
-        return max(FINISHING * seconds, min(LEAST_FINISHING, LARGEST_SHARE * seconds))
+        # Seconds that refining may take however short the search is, but not a larger share than this
+        return max(FINISHING * seconds, min(1.3, 0.4 * seconds))
 
     def _final(self) -> float:
         """Seconds for the work on all rows, and for what follows."""

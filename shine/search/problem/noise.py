@@ -25,7 +25,7 @@ import numpy as np
 from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import Regression, log
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.inference.replicates import FEWEST, of_replicates
+from shine.evaluate.inference.inference import FEWEST, of_replicates
 from shine.evaluate.losses.form import SQUARED, Loss, loss_of
 from shine.lang.forms.names import value_text
 

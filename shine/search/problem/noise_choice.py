@@ -59,10 +59,6 @@ EXACT = 1e-20
 WIDE_COUNTS = 10.0
 """Ratio of the largest to the smallest count from which their noise is examined (see `WIDE`)."""
 
-LEAST_OF_COUNTS, LARGEST_OF_COUNTS = 0.3, 2.0
-"""Whole numbers that scatter less or more than so many times the root of the expected number are not counts of events,
-but scores, codes or rounded measurements."""
-
 PROBED_MEMBERS, PROBED_ROWS = 600, 100
 """Expressions and rows of the short seeding whose finds decide between the models."""
 
@@ -197,8 +193,10 @@ def likeliest(dataset: Dataset, found: Sequence[Explained]) -> str:
         Absolute noise among them.
     """
     decades = _spans(dataset, DECADES)
-    largest = {"counts": LARGEST_OF_COUNTS, "relative": math.inf if decades else LARGEST}
-    least = {"counts": LEAST_OF_COUNTS}
+    # Whole numbers that scatter less or more than so many times the root of the expected number are not counts of
+    # events, but scores, codes or rounded measurements
+    largest = {"counts": 2.0, "relative": math.inf if decades else LARGEST}
+    least = {"counts": 0.3}
     lengths = {
         each.noise: each.length + MARGIN * (each.noise != "absolute" and not decades)
         for each in found
@@ -281,12 +279,6 @@ GROSS, DOUBTFUL = 5.0, 3.0
 squared errors does better without. The spread is the upper quartile of the distance from the median; 5 of them are
 six standard deviations of normal values."""
 
-UPPER_QUARTILE = 0.75
-
-NEIGHBOURS = 11
-"""Nearest rows whose median says what to expect, and whose inner half how much it scatters. Of a tenth of outliers,
-these few rarely have more than two on one side."""
-
 LOW, MIDDLE, HIGH = 2, 5, 8
 """Their places in order."""
 
@@ -333,7 +325,7 @@ def _outliers(dataset: Dataset, spreads: float) -> Indices:
     if dataset.n_rows < FEWEST_ROWS:
         return none
     distances = np.abs(target - _quantile(target, 0.5))
-    least = spreads * _quantile(distances, UPPER_QUARTILE)
+    least = spreads * _quantile(distances, 0.75)
     # Rows within half of it are hardly ever so far from their neighbours' median.
     far = np.flatnonzero(distances > least / 2)
     if not 0 < least < np.inf or not len(far):
@@ -361,7 +353,9 @@ def _neighbours(dataset: Dataset, rows: Indices) -> Floats:
         for column in columns:
             squares += (column[own, None] - column[compared]) ** 2
         squares[own[:, None] == compared] = np.inf
-        near = np.argsort(squares, axis=1, kind="stable")[:, :NEIGHBOURS]
+        # Nearest rows whose median says what to expect, and whose inner half how much it scatters. Of a tenth of
+        # outliers, these few rarely have more than two on one side.
+        near = np.argsort(squares, axis=1, kind="stable")[:, :11]
         found.append(np.sort(dataset.target[compared][near], axis=1)[:, [LOW, MIDDLE, HIGH]].T)
     return np.concatenate(found, axis=1)
 

@@ -37,9 +37,6 @@ LENGTHS, SIZES = (0.2, 0.6, 2.0), (0.3, 3.0, 30.0, 1e3, 1e6)
 BEST, SHARES = 2, (1.0, 0.1, 0.01)
 """Number of these that are tried beside a correlated rest, and what is left of their variances."""
 
-LEAST_SHARE = 0.01
-"""Least variance of errors that follow one another, as a share of the target's: smaller ones may be misfit."""
-
 NEAR = 0.02
 """Share of a feature's values that lie between successive rows, at most, if their order may be that of the feature."""
 
@@ -109,7 +106,8 @@ class _Rows:
         processes = sorted(self._processes(), key=lambda found: -found[0])
         tried = [process for _, process in processes[:BEST]]
         nats, variance, correlation = self._along(self.gaps, tried)
-        if not nats >= processes[0][0] + CONVINCING or variance < LEAST_SHARE:
+        # Least variance of errors that follow one another, as a share of the target's: smaller ones may be misfit
+        if not nats >= processes[0][0] + CONVINCING or variance < 0.01:
             return 0.0
         levels = [np.unique(column, return_inverse=True)[1].astype(np.float64) for column in self.features]
         jumps = [float(np.median(np.abs(np.diff(each)))) for each in levels]

@@ -24,10 +24,6 @@ from shine.search.seeding.task import Finding, LinearizerOf, SeedingTask
 LOGGER = logging.getLogger("shine.search.seeding")
 """Reports which searches were skipped, and why."""
 
-BEST_OF_SIZE, BEST_OF_KIND = 8, 3
-"""Formulas of each size and of each kind that are handed on whatever their errors: with noise, the law is rarely the
-best of its size."""
-
 FLOOR = 1e-22
 """Share of variance unexplained below which formulas fit equally well."""
 
@@ -278,7 +274,9 @@ class CandidatePool:
             if counts[form] > 2:  # most formulas that differ in their constants only
                 continue
             different.append(nodes)
-            if counts[size] < BEST_OF_SIZE or counts[kind] < BEST_OF_KIND:
+            # Formulas of each size and of each kind that are handed on whatever their errors: with noise, the law is
+            # rarely the best of its size
+            if counts[size] < 8 or counts[kind] < 3:
                 firsts.append(nodes)
                 counts.update([size, kind])
         # The best of all come first if there is no room for both.

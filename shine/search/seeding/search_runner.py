@@ -35,9 +35,6 @@ from shine.search.seeding.search_table import DIVIDING, Search
 EXACT = 1e-24
 """Share of variance unexplained below which an estimate is exact to within rounding."""
 
-ROUNDS_AHEAD = 2
-"""Rounds that workers have in hand: while the last searches of one run, others begin with the next."""
-
 SECONDS_TO_RETURN = 1.0
 """Time after the deadline in which workers may return what they have found."""
 
@@ -165,7 +162,8 @@ class SearchRunner:
                     continue
                 assert self._pool is not None
                 # A screen that could not be sent is looked at here, before its bank grows.
-                while len(sent) < ROUNDS_AHEAD and not (sent and sent[-1].stays) and (steps := self._round(plan)):
+                # Rounds that workers have in hand: while the last searches of one run, others begin with the next
+                while len(sent) < 2 and not (sent and sent[-1].stays) and (steps := self._round(plan)):
                     sent.append(_Sent(self._pool, steps, self.effort.deadline.left, self._run_locally))
                 if not sent:
                     return

@@ -15,10 +15,9 @@ from shine.search.seeding.searches.factors import (
     affine,
     factor_times_affine,
     factor_times_sum,
+    rational_forms,
 )
-from shine.search.seeding.searches.functions import functions_with_constants
-from shine.search.seeding.searches.products import products, products_with_constants
-from shine.search.seeding.searches.quotients import rational_forms
+from shine.search.seeding.searches.products import functions_with_constants, products, products_with_constants
 from shine.search.seeding.searches.sums import quadratic_forms, sums_of_terms, sums_of_two
 from shine.search.seeding.searches.sums_with_curves import sums_with_curves
 

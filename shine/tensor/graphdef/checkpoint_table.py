@@ -104,16 +104,10 @@ def _copy(content: bytes, position: int, tag: int, result: bytearray) -> int:
     return position + width
 
 
-_POLYNOMIAL = 0x82F63B78
-"""Castagnoli's, with the bits reversed."""
-
 _ONES = 0xFFFFFFFF
 
 _PIECE = 20
 """Bytes that are processed at a time, as a power of two: small enough for the cache of a processor."""
-
-_MASK = 0xA282EAD8
-"""Added by files that hold checksums of themselves."""
 
 
 def crc32c(content: bytes | memoryview) -> int:
@@ -138,7 +132,8 @@ def crc32c(content: bytes | memoryview) -> int:
 
 def masked(checksum: int) -> int:
     """A checksum as files hold it."""
-    return ((checksum >> 15 | checksum << 17) + _MASK) & _ONES
+    # Added by files that hold checksums of themselves
+    return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & _ONES
 
 
 def _register(piece: AnyArray) -> int:
@@ -173,7 +168,8 @@ def _zeros(bit: int) -> AnyArray:
         return np.stack([_apply(half, row) for row in half])
     registers = np.arange(256, dtype=np.uint32) << np.array([[0], [8], [16], [24]], np.uint32)
     for _ in range(8):
-        registers = registers >> np.uint32(1) ^ np.where(registers & 1, np.uint32(_POLYNOMIAL), np.uint32(0))
+        # Castagnoli's, with the bits reversed
+        registers = registers >> np.uint32(1) ^ np.where(registers & 1, np.uint32(0x82F63B78), np.uint32(0))
     return registers
 
 

@@ -79,18 +79,6 @@ def count(shape: Iterable[int | None]) -> int:
     return prod(1 if size is None else size for size in shape)
 
 
-def covers(others: Sequence[Shape], shape: Shape) -> bool:
-    """Whether broadcasting the other shapes gives the same result with and without this shape."""
-    if shape == ():
-        return True
-    if not others or shape is None or any(other is None for other in others):
-        return False
-    without = broadcast(others)
-    if without is None or len(shape) > len(without):
-        return False
-    return all(size in (1, known) for size, known in zip(reversed(shape), reversed(without), strict=False))
-
-
 def same(shapes: Sequence[Shape]) -> Shape:
     """The known part of the shape of arrays that must have the same shape.
 

@@ -27,9 +27,6 @@ _TOKENS = re.compile(rb"""\"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n
 
 _OTHER_MODELS = re.compile(r"\s*(saved_model_schema_version|meta_graphs|meta_info_def|graph_def)\b")
 
-_TEXT_MESSAGE, _TEXT_LINE, _TEXT_BYTE = 150, 64, 6
-"""Bytes of memory that parsing text takes for each message, line, and byte of text; measured."""
-
 _FREEZE = (
     "freeze it first, with convert_variables_to_constants_v2 of tensorflow.python.framework.convert_to_constants, "
     "and write its graph with tf.io.write_graph"
@@ -145,7 +142,8 @@ def _from_text(content: bytes, kind: str) -> Any:
 def _check_text(content: bytes) -> None:
     """Refuse text that protobuf would need too much memory or stack to parse."""
     opened, lines = content.count(b"{") + content.count(b"<"), content.count(b"\n")
-    if opened * _TEXT_MESSAGE + lines * _TEXT_LINE + len(content) * _TEXT_BYTE > MAX_MEMORY:
+    # Bytes of memory that parsing text takes for each message, line, and byte of text; measured
+    if opened * 150 + lines * 64 + len(content) * 6 > MAX_MEMORY:
         raise GraphImportError(
             f"it has {opened} messages on {lines} lines, and parsing them would take more than {MAX_MEMORY} bytes of "
             "memory; write it in the binary form"

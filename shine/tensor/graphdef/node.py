@@ -196,7 +196,6 @@ class Typed(Protocol):
     @property
     def dtype(self) -> str:
         """NumPy's name of the type."""
-        ...
 
 
 def check_arguments(

@@ -112,7 +112,6 @@ _OTHERS = {
     22: "int4", 23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2",
 }  # fmt: skip
 
-_EXTERNAL = 1
 MOST_ELEMENTS = 1 << 31
 
 
@@ -151,7 +150,7 @@ def array_of(tensor: Any, folder: Path | None) -> AnyArray:
     name = dtype_name(tensor.data_type)
     half = _HALVES.get(tensor.data_type)
     stored = np.dtype(name if half is None else np.uint16)
-    if tensor.data_location == _EXTERNAL:
+    if tensor.data_location == 1:  # in another file
         data = _external(tensor, folder, math.prod(shape) * stored.itemsize)
         found = _from_bytes(data, stored)
     elif tensor.HasField("raw_data"):

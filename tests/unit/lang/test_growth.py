@@ -16,7 +16,7 @@ NO_FEATURES = PrimitiveSet(PRIMITIVES.functions, ())
 def drawn(n: int, terminals: Terminals, primitives: PrimitiveSet = PRIMITIVES) -> Population:
     """Individuals of one terminal."""
     ones = np.ones(n, np.int64)
-    arrays = grown_tapes(primitives, 1, ones, ones, np.zeros(n), terminals, np.random.default_rng(6))
+    arrays = grown_tapes(primitives, 1, ones, ones, terminals, np.random.default_rng(6))
     return Population(*arrays, primitives)
 
 
@@ -53,23 +53,18 @@ def test_random_numbers_are_those_of_splitmix64(number: int) -> None:
     assert uniform(number, 0) == int(x >> np.uint64(11)) / 2**53
 
 
-def grown(targets: list[int], max_depths: list[int], early: float) -> Population:
-    n, rng = len(targets), np.random.default_rng(3)
-    arrays = grown_tapes(PRIMITIVES, 12, np.array(targets), np.array(max_depths), np.full(n, early), Terminals(), rng)
+def grown(targets: list[int], max_depths: list[int]) -> Population:
+    rng = np.random.default_rng(3)
+    arrays = grown_tapes(PRIMITIVES, 12, np.array(targets), np.array(max_depths), Terminals(), rng)
     return Population(*arrays, PRIMITIVES)
 
 
 def test_each_tape_keeps_its_own_limit_of_size():
     targets = [1, 2, 5, 12] * 50
-    population = grown(targets, [10] * len(targets), early=0.0)
+    population = grown(targets, [10] * len(targets))
     assert population.is_valid
     assert (population.sizes == targets).all()
 
 
-def test_only_the_root_grows_if_all_places_below_it_become_terminals():
-    population = grown([12] * 100, [10] * 100, early=1.0)
-    assert set(population.sizes.tolist()) == {2, 3, 4}
-
-
 def test_a_tree_of_one_level_is_a_terminal():
-    assert (grown([12] * 20, [1] * 20, early=0.0).sizes == 1).all()
+    assert (grown([12] * 20, [1] * 20).sizes == 1).all()

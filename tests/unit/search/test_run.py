@@ -136,7 +136,6 @@ def test_the_constant_remains_if_no_individual_has_a_finite_loss():
         ({"generations": 10**400}, ValueError, r"generations must be below 2\*\*63"),
         ({"crossover": 1.5}, ValueError, "crossover must be at most 1, is 1.5"),
         ({"tournament": "many"}, ValueError, "tournament must be a whole number, is 'many'"),
-        ({"creation": "full"}, ValueError, "creation must be one of ptc2, ramped, is 'full'"),
         ({"constants": (2.0, 1.0)}, ValueError, "constants must be a finite range"),
         ({"generations": -1}, ValueError, "generations must be at least 0, is -1"),
         ({"seconds": 0}, ValueError, "seconds must be above 0, is 0"),

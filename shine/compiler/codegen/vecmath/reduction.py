@@ -71,9 +71,7 @@ _FIRST_FIELD = SINGLE.bias + 7
 _WORD = 32
 _MASK = (1 << _WORD) - 1
 _WORDS_USED = 6
-_WORDS_KEPT = 4
 _LEADING_ZERO_WORDS = 2
-_LARGEST_EXPONENT = 971  # of the last bit of a float64
 
 
 def reduced(x: Lanes, parts: int) -> Sequence[Lanes]:
@@ -221,7 +219,7 @@ def _times_digits(significand: Lanes, digit: Lanes) -> list[Lanes]:
         total = high * word_below + (low_product & _MASK) + high_carry
         word_below, low_carry, high_carry = word, low_product >> _WORD, total >> _WORD
         product.insert(0, total & _MASK)
-    return product[:_WORDS_KEPT]
+    return product[:4]
 
 
 def _as_real(word: Lanes) -> Lanes:
@@ -278,7 +276,8 @@ def _padded_digits() -> tuple[int, ...]:
 @cache
 def two_over_pi_words() -> tuple[int, ...]:
     """The binary digits of 2/pi in words of 32 bits, enough for the largest float64."""
-    count = -(-(_LARGEST_EXPONENT - 2) // _WORD) + _WORDS_USED + 1
+    # A float64 has an exponent of 971 at most, of its last bit.
+    count = -(-(971 - 2) // _WORD) + _WORDS_USED + 1
     digits = _two_over_pi_bits(_WORD * count)
     return tuple((digits >> (_WORD * (count - 1 - i))) & _MASK for i in range(count))
 

@@ -177,7 +177,7 @@ def searched(
         return search(Several((show, *also)), tell=tell, visitor=None), notices
     from shine.faces.live.view import Live  # slow to import, and few searches need it
 
-    with Live(folder.resolve().name, config.target_name) as page:
+    with Live(folder.resolve().name, config.constraints.with_unit(config.target_name)) as page:
         motion = config.dynamics is not None
         visitor = page.watch(history=before.history if before and not motion else ())
         display.message(f"live page, for you alone: {page.url}")

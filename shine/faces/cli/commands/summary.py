@@ -133,7 +133,7 @@ def report(folder: Path, out: Path | None, show: bool, precision: Precision, as_
         history=run.history,
         settings=run.config.model_dump(mode="json"),
         title=run.folder.resolve().name,
-        target=run.target,
+        target=run.config.constraints.with_unit(run.target),
         precision=precision,
     )
     _written(path, page, show, as_json)

@@ -11,9 +11,9 @@ from shine.base.errors import DataError
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.formats.page.charts.frame import Chart, Figure, dots, line
-from shine.formats.page.charts.scales import Scale, linear, logarithmic, spans_decades
+from shine.formats.page.charts.scales import Scale, Tick, linear, logarithmic, spans_decades
 from shine.formats.page.markup import Content, Element, coordinate, element
-from shine.formats.page.subject import ModelLike, UncertainLike, columns_of, number, shortened
+from shine.formats.page.subject import ModelLike, UncertainLike, columns_of, elided, number
 
 _POINTS = 81
 """Points of the curve."""
@@ -23,17 +23,9 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Band:
-    """A formula along one feature, the others at their medians.
-
-    Parameters
-    ----------
-    feature : str
-    grid, values : ndarray of shape (n_points,)
-    mean, prediction : ndarray of shape (n_points, 2)
-        Ends of the bands of the formula's value and of new readings.
-    places, readings : ndarray of shape (n_rows,)
-        The feature in some rows, and their targets, moved by what the formula says of the other features.
-    """
+    """A formula along one feature, the others at their medians: its values on a grid, the ends of the bands of its
+    value and of new readings, shape (n_points, 2), and the feature in some rows, with their targets, moved by what the
+    formula says of the other features."""
 
     feature: str
     grid: Floats
@@ -89,12 +81,12 @@ def band_figure(found: Band, target: str, identity: str) -> Figure | None:
     finite = ends[np.isfinite(ends)]
     low, high = np.quantile(finite, [0.005, 0.995])
     kept = finite[(finite >= low - (high - low)) & (finite <= high + (high - low))]
-    name = shortened(found.feature, 30)
-    chart = Chart(linear(found.grid, margin=0.03), linear(kept), name, f"Predicted {shortened(target, 24)}")
+    name = elided(found.feature)
+    chart = Chart(linear(found.grid, margin=0.03), linear(kept), name, f"Predicted {elided(target)}")
     across = chart.x.places(found.grid)
     chart.add(
         _area(across, chart.y.places(found.prediction), "band outer"),
-        dots(chart.x.places(found.places), chart.y.places(found.readings), 2.4, class_="dots"),
+        dots(chart.x.places(found.places), chart.y.places(found.readings)),
         _area(across, chart.y.places(found.mean), "band inner"),
         line(across, chart.y.places(found.values), class_="series"),
     )
@@ -114,13 +106,7 @@ def _area(x: Floats, ends: Floats, class_: str) -> Element:
 
 
 def constants_figure(rows: Sequence[dict[str, float | str]]) -> Figure | None:
-    """The intervals of the constants, as shares of their values; None if none is known.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        With the keys name, coef, low, high, as `shine.evaluate.inference.summary.Summary.rows` gives them.
-    """
+    """The intervals of the constants of a `Summary`, as shares of their values; None if none is known."""
     known = [row for row in rows if row["coef"]]
     if not known:
         return None
@@ -129,20 +115,19 @@ def constants_figure(rows: Sequence[dict[str, float | str]]) -> Figure | None:
     # Intervals are drawn to 100 % of their constant on either side.
     wide = float(np.clip(np.abs(shares[np.isfinite(shares)]).max(initial=0.0), 1e-9, 100.0))
     height = 70.0 + 26.0 * len(known)  # height of a constant's line
-    lines = Scale(0.5, len(known) + 0.5, 0.0, 1.0, ())
+    names = [str(row["name"]) for row in known]
+    ticks = tuple(Tick(float(at), name) for at, name in enumerate(reversed(names), 1))
+    lines = Scale(0.5, len(known) + 0.5, 0.0, 1.0, ticks)
     chart = Chart(linear([-wide, wide]), lines, "% of the constant", "", height=height)
     middle = chart.x.place(0.0)
     chart.add(element("path", class_="diagonal", d=f"M{coordinate(middle)},{chart.bottom}V{chart.top}"))
-    texts: list[Content] = []
-    for index, (row, (low, high)) in enumerate(zip(known, shares.tolist(), strict=True)):
+    for index, (low, high) in enumerate(shares.tolist()):
         at = chart.top + (index + 0.5) * (chart.bottom - chart.top) / len(known)
         start, end = (float(chart.x.place(float(np.clip(value, -wide, wide)))) for value in (low, high))
         chart.add(
             element("path", class_="series", d=f"M{coordinate(start)},{coordinate(at)}H{coordinate(end)}"),
             element("circle", class_="spot", cx=middle, cy=at, r=4.0),
         )
-        texts.append(element("text", str(row["name"]), x=chart.left - 7, y=at + 4, text_anchor="end", class_="name"))
-    chart.add_above(*texts)
     described = "; ".join(
         f"{row['name']}: {number(float(row['low']))} to {number(float(row['high']))}" for row in known
     )
@@ -161,18 +146,8 @@ _FEW = 8
 
 @dataclass(frozen=True)
 class Dependence:
-    """Partial dependence of a formula on one feature.
-
-    Parameters
-    ----------
-    feature : str
-    grid : ndarray of shape (n_points,)
-        Quantiles of the feature in rising order.
-    mean : ndarray of shape (n_points,)
-        Mean value over the rows; NaN if no row has a finite value.
-    rows : ndarray of shape (n_lines, n_points)
-        Values of single rows.
-    """
+    """Partial dependence of a formula on one feature: on a grid of its quantiles the mean value over the rows, NaN if
+    none is finite, and the values of single rows, shape (n_lines, n_points)."""
 
     feature: str
     grid: Floats
@@ -198,16 +173,6 @@ def dependences(model: ModelLike, dataset: Dataset) -> list[Dependence]:
     return sorted(found, key=lambda dependence: -dependence.effect)
 
 
-def dependence_on(model: ModelLike, dataset: Dataset, feature: str) -> Dependence:
-    """Partial dependence of a formula on one of its parameters (see `dependences`)."""
-    columns = columns_of(model.tree, dataset)
-    every = np.unique(np.linspace(0, dataset.n_rows - 1, min(_ROWS, dataset.n_rows)).astype(np.int64))
-    background = np.ascontiguousarray(columns[every])
-    position = model.tree.parameters.index(feature)
-    grid, weights = _grid(columns[:, position]), dataset.row_weights[every]
-    return _dependence(model, background, weights, position, model.headings.get(feature, feature), grid)
-
-
 def _grid(column: Floats) -> Floats:
     values = np.unique(column) if len(column) <= 100_000 else np.unique(column[:: len(column) // 100_000])
     if len(values) <= _FEW:
@@ -216,9 +181,13 @@ def _grid(column: Floats) -> Floats:
     return quantiles
 
 
-def _dependence(
-    model: ModelLike, background: Floats, weights: Floats, position: int, feature: str, grid: Floats
-) -> Dependence:
+def dependence_on(model: ModelLike, dataset: Dataset, feature: str) -> Dependence:
+    """Partial dependence of a formula on one of its parameters (see `dependences`)."""
+    columns = columns_of(model.tree, dataset)
+    every = np.unique(np.linspace(0, dataset.n_rows - 1, min(_ROWS, dataset.n_rows)).astype(np.int64))
+    background = np.ascontiguousarray(columns[every])
+    position = model.tree.parameters.index(feature)
+    grid, weights = _grid(columns[:, position]), dataset.row_weights[every]
     repeated = np.tile(background, (len(grid), 1))
     repeated[:, position] = np.repeat(grid, len(background))
     values = model.predict(repeated).reshape(len(grid), len(background))
@@ -228,7 +197,8 @@ def _dependence(
         mean = (np.where(there, values, 0.0) * weights).sum(axis=1) / total
     # Rows that are drawn.
     shown = np.unique(np.linspace(0, len(background) - 1, min(25, len(background))).astype(np.int64))
-    return Dependence(feature, grid, mean, np.where(np.isfinite(values), values, np.nan)[:, shown].T)
+    heading = model.headings.get(feature, feature)
+    return Dependence(heading, grid, mean, np.where(np.isfinite(values), values, np.nan)[:, shown].T)
 
 
 def dependence_figures(found: Sequence[Dependence], target: str) -> list[Figure]:
@@ -240,17 +210,17 @@ def dependence_figures(found: Sequence[Dependence], target: str) -> list[Figure]
     common = logarithmic(extent, 4) if spans_decades(extent) and spans_decades(rows) else linear(extent, ticks=4)
     figures = []
     for index, dependence in enumerate(found):
-        name = shortened(dependence.feature, 30)
+        name = elided(dependence.feature)
         wide = spans_decades(dependence.grid)
         x = logarithmic(dependence.grid, 4) if wide else linear(dependence.grid, ticks=4, margin=0.03)
-        chart = Chart(x, common, "", f"Predicted {shortened(target, 24)}", width=300.0, height=200.0)
+        chart = Chart(x, common, "", f"Predicted {elided(target)}", width=300.0, height=200.0)
         grid = chart.x.places(dependence.grid)
         separate = len(dependence.grid) <= _FEW
         lines: list[Content] = [line(grid, chart.y.places(row)) for row in dependence.rows]
         mean = chart.y.places(dependence.mean)
         chart.add(element("g", lines, class_="single"), line(grid, mean, class_="series"))
         if separate:
-            chart.add(dots(grid, mean, 3.5, class_="spots"))
+            chart.add(dots(grid, mean))
         else:
             deciles = np.linspace(0, len(grid) - 1, 11).astype(int)
             marks = "".join(f"M{coordinate(float(at))},{chart.bottom}v-6" for at in grid[deciles])

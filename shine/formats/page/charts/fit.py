@@ -22,14 +22,7 @@ LEVELS = 6
 
 @dataclass(frozen=True)
 class Fit:
-    """Measured and predicted values of the rows whose prediction is finite.
-
-    Parameters
-    ----------
-    measured, predicted : ndarray of shape (n_finite,)
-    lost : int
-        Number of the rows left out.
-    """
+    """Measured and predicted values of the rows whose prediction is finite, and the number of the others."""
 
     measured: Floats
     predicted: Floats
@@ -62,18 +55,15 @@ def fit_figures(fit: Fit, target: str) -> list[Figure]:
         return []
     # If values differ by orders of magnitude, only the residuals of the large ones would be visible.
     relative = spans_decades(fit.measured) and (fit.predicted > 0).mean() > 0.9
+    label, shown = "Residual", fit
     if relative:
         there = fit.predicted > 0
-        positive = Fit(fit.measured[there], fit.predicted[there], fit.lost + int(len(there) - there.sum()))
-        return [
-            _predicted_figure(fit, target, relative),
-            _residual_figure(positive, target, "Residual / predicted", relative),
-            _histogram_figure(positive, "Residual / predicted", relative),
-        ]
+        label = "Residual / predicted"
+        shown = Fit(fit.measured[there], fit.predicted[there], fit.lost + int(len(there) - there.sum()))
     return [
         _predicted_figure(fit, target, relative),
-        _residual_figure(fit, target, "Residual", relative),
-        _histogram_figure(fit, "Residual", relative),
+        _residual_figure(shown, target, label, relative),
+        _histogram_figure(shown, label, relative),
     ]
 
 
@@ -81,7 +71,8 @@ def _predicted_figure(fit: Fit, target: str, relative: bool) -> Figure:
     scale = _common_scale(fit, relative)
     chart = Chart(scale, scale, f"Measured {target}", f"Predicted {target}")
     diagonal = f"M{coordinate(chart.left)},{coordinate(chart.bottom)}L{chart.right},{coordinate(chart.top)}"
-    cells, caption, outside = _cloud(chart, fit.measured, fit.predicted)
+    angle = math.atan2(chart.top - chart.bottom, chart.right - chart.left)
+    cells, caption, outside = _cloud(chart, fit.measured, fit.predicted, chart.bottom, angle)
     chart.add(element("path", class_="diagonal", d=diagonal), cells)
     described = f"{count(len(fit.measured), 'row')}: predicted against measured {target}."
     notes = _outside(outside) + fit.notes
@@ -103,12 +94,18 @@ def _common_scale(fit: Fit, relative: bool) -> Scale:
 def _residual_figure(fit: Fit, target: str, label: str, relative: bool) -> Figure:
     residuals = fit.residuals / fit.predicted if relative else fit.residuals
     x = logarithmic(fit.predicted, 5) if relative else linear(_typical(fit.predicted))
-    chart = Chart(x, linear(np.append(_typical(residuals), 0.0)), f"Predicted {target}", label)
-    cells, caption, outside = _cloud(chart, fit.predicted, residuals)
+    chart = Chart(x, linear(_with_zero(_typical(residuals), fit, relative)), f"Predicted {target}", label)
+    cells, caption, outside = _cloud(chart, fit.predicted, residuals, chart.y.place(0.0))
     chart.add(cells, rule(chart, 0.0, "diagonal"))
     described = f"Residuals of {count(len(residuals), 'row')} against the predicted {target}."
     text = f"{caption} A residual is measured minus predicted; a pattern here shows that the formula misses something."
     return Figure("Residuals", chart.drawing(described, "residuals"), text, _outside(outside) + fit.notes)
+
+
+def _with_zero(residuals: Floats, fit: Fit, relative: bool) -> Floats:
+    """Residuals, and zero as wide as rounding makes it, so that no axis magnifies it."""
+    rounding = 1e-12 * (1.0 if relative else float(np.abs(fit.measured).max()))
+    return np.append(residuals, [-rounding, rounding])
 
 
 def _typical(values: Floats) -> Floats:
@@ -124,7 +121,7 @@ def _histogram_figure(fit: Fit, label: str, relative: bool) -> Figure:
     residuals = fit.residuals / fit.predicted if relative else fit.residuals
     residuals = residuals[np.isfinite(residuals)]
     typical = _typical(residuals)
-    scale = linear(typical, margin=0.02)
+    scale = linear(_with_zero(typical, fit, relative), margin=0.02)
     # Rice's rule, made odd, so that a single value is in the middle of a bar.
     wanted = int(min(51, max(7, math.ceil(2 * len(typical) ** (1 / 3))))) | 1
     edges = np.linspace(scale.low / 2, scale.high / 2, wanted + 1) * 2
@@ -172,8 +169,11 @@ def fit_numbers(fit: Fit) -> dict[str, str]:
     }
 
 
-def _cloud(chart: Chart, x: Floats, y: Floats) -> tuple[Content, str, int]:
-    """Rows as dots, or as shaded cells if they are many; a caption; and the number of rows off the chart."""
+def _cloud(chart: Chart, x: Floats, y: Floats, level: float, angle: float = 0.0) -> tuple[Content, str, int]:
+    """Rows as dots, or as shaded cells if they are many; a caption; and the number of rows off the chart.
+
+    Cells lie along the line that begins at a level on the left, and rises by an angle downwards.
+    """
     across, down = chart.x.places(x), chart.y.places(y)
     edge = 0.01
     with np.errstate(invalid="ignore"):
@@ -181,32 +181,18 @@ def _cloud(chart: Chart, x: Floats, y: Floats) -> tuple[Content, str, int]:
         inside &= (down >= chart.top - edge) & (down <= chart.bottom + edge)
     across, down, outside = across[inside], down[inside], int(len(x) - inside.sum())
     if len(across) <= 1500:  # most rows drawn as dots; more rows are counted in cells
-        size = 3.2 if len(across) <= 300 else 2.6
-        return dots(across, down, size, class_="dots"), f"{_each(len(across))}.", outside
-    cells, largest = hexagons(across, down)
-    text = f"{count(len(across), 'row')} counted in cells; darker cells have more rows, up to {count(largest)}."
-    return cells, text, outside
-
-
-def _each(rows: int) -> str:
-    return "One dot a row" if rows != 1 else "One row"
+        return dots(across, down), "One dot a row." if len(across) != 1 else "One row.", outside
+    across, down = across - chart.left, down - level
+    cosine, sine = math.cos(angle), math.sin(angle)
+    cells, largest = hexagons(across * cosine + down * sine, down * cosine - across * sine)
+    text = f"{count(len(across), 'row')} counted in cells; stronger ones have more, up to {count(largest)}."
+    place = f"translate({coordinate(chart.left)} {coordinate(level)}) rotate({coordinate(math.degrees(angle))})"
+    return element("g", cells, transform=place), text, outside
 
 
 def hexagons(x: Floats, y: Floats) -> tuple[Content, int]:
-    """Points counted in hexagonal cells (Carr et al. 1987), shaded by the logarithm of their counts.
-
-    Parameters
-    ----------
-    x, y : ndarray of shape (n_points,)
-        Places in the drawing.
-
-    Returns
-    -------
-    content
-        One path for each shade.
-    int
-        Number of points in the fullest cell.
-    """
+    """Points counted in hexagonal cells (Carr et al. 1987): a path for each shade, by the logarithm of the counts, and
+    the number of points in the fullest cell."""
     wide, high = _CELL * math.sqrt(3), _CELL * 3
     # The centres form two rectangular grids, one shifted by half a cell; a point belongs to the nearer centre.
     even_x, even_y = np.rint(x / wide), np.rint(y / high)
@@ -230,7 +216,7 @@ def hexagons(x: Floats, y: Floats) -> tuple[Content, int]:
         tops = zip((at[0] * wide / 2).tolist(), (at[1] * high / 2 - _CELL).tolist(), strict=True)
         drawn = "".join(f"M{coordinate(a)},{coordinate(b)}{outline}" for a, b in tops)
         if drawn:
-            paths.append(element("path", d=drawn, class_=f"cell shade-{shade}"))
+            paths.append(element("path", d=drawn, class_="cell", fill_opacity=(shade + 1) / LEVELS))
     return paths, largest
 
 

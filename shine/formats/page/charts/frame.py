@@ -22,17 +22,7 @@ _LETTER = 8.8
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with its title and caption.
-
-    Parameters
-    ----------
-    title : str
-    drawing : Element
-    caption : Content
-        What the drawing shows.
-    notes : tuple of str
-        What the drawing leaves out.
-    """
+    """A drawing with its title, a caption that tells what it shows, and notes on what it leaves out."""
 
     title: str
     drawing: Element
@@ -65,15 +55,7 @@ class Chart:
         self.above += content
 
     def drawing(self, described: str, identity: str) -> Element:
-        """The chart as SVG.
-
-        Parameters
-        ----------
-        described : str
-            What it shows, for screen readers.
-        identity : str
-            A name that is unique on the page.
-        """
+        """The chart as SVG, described for screen readers; `identity` is unique on the page."""
         clip = element("clipPath", element("rect", x=self.left, y=self.top - 4, width=self.right - self.left,
                                            height=self.bottom - self.top + 8), id=f"clip-{identity}")  # fmt: skip
         return element(
@@ -134,11 +116,18 @@ def _spaced(scale: Scale, room: float) -> list[tuple[str, float]]:
     return places[:1]
 
 
-def dots(x: Floats, y: Floats, radius: float, **attributes: object) -> Element:
-    """Points as one group of circles; points without a place are left out."""
+def spot(rows: float) -> tuple[float, float]:
+    """Radius and opacity of the dots of so many rows: few are seen from afar, many do not hide each other."""
+    decades = float(np.log10(max(rows, 1.0)))
+    return max(5.0 - 0.8 * decades, 1.5), min(max(1.1 - 0.22 * decades, 0.3), 0.85)
+
+
+def dots(x: Floats, y: Floats) -> Element:
+    """Rows as one group of circles (see `spot`); those without a place are left out."""
     there = np.isfinite(x) & np.isfinite(y)
+    radius, opacity = spot(there.sum())
     circles = [element("circle", cx=float(a), cy=float(b), r=radius) for a, b in zip(x[there], y[there], strict=True)]
-    return element("g", circles, **attributes)
+    return element("g", circles, class_="dots", fill_opacity=opacity)
 
 
 def line(x: Floats, y: Floats, **attributes: object) -> Element:
@@ -155,14 +144,9 @@ def line(x: Floats, y: Floats, **attributes: object) -> Element:
 
 def steps(x: Floats, y: Floats, end: float, **attributes: object) -> Element:
     """A line that keeps each value up to the next point, and the last value up to `end`."""
-    points: list[tuple[float, float]] = [
-        (a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True) if a == a and b == b
-    ]
-    if not points:
-        return element("path", d="", **attributes)
-    path = f"M{coordinate(points[0][0])},{coordinate(points[0][1])}"
-    path += "".join(f"H{coordinate(a)}V{coordinate(b)}" for a, b in points[1:])
-    return element("path", d=f"{path}H{coordinate(end)}", **attributes)
+    there = np.isfinite(x) & np.isfinite(y)
+    along = np.append(np.repeat(x[there], 2), end)[1:] if there.any() else x[there]
+    return line(along, np.repeat(y[there], 2), **attributes)
 
 
 def rule(chart: Chart, value: float, class_: str) -> Element | None:

@@ -29,21 +29,8 @@ class Tick:
 
 @dataclass(frozen=True)
 class Scale:
-    """One axis.
-
-    Parameters
-    ----------
-    low, high : float
-        Values at its ends; positive on a logarithmic axis.
-    start, end : float
-        Places of its ends.
-    ticks : tuple of Tick
-    logarithmic : bool
-    factor : int
-        Power of ten that the labels omit.
-    zero : float or None
-        Place of zero behind a break, on a logarithmic axis.
-    """
+    """One axis: values at its ends, the places of these, ticks, the power of ten that the labels omit, and on a
+    logarithmic axis the place of zero behind a break, or None."""
 
     low: float
     high: float
@@ -84,16 +71,7 @@ class Scale:
 
 
 def linear(values: ArrayLike, ticks: int = 5, margin: float = 0.04) -> Scale:
-    """An axis that shows all finite values.
-
-    Parameters
-    ----------
-    values : array-like
-    ticks : int
-        Approximate number of ticks.
-    margin : float
-        Share of the range left free at either end.
-    """
+    """An axis that shows all finite values, with about so many ticks and a share of the range free at either end."""
     array = np.asarray(values, dtype=np.float64)
     array = array[np.isfinite(array)]
     low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 1.0)
@@ -111,11 +89,11 @@ def integer_scale(values: ArrayLike, ticks: int = 6) -> Scale:
     array = np.asarray(values, dtype=np.float64)
     low, high = float(array.min()), float(array.max())
     room = max(0.05 * (high - low), 0.6)
-    least = max(1, math.ceil((high - low) / ticks))
-    step = next(size for size in _round_steps(least) if size >= least)
-    first = math.ceil(low / step) * step
-    at = [float(value) for value in range(int(first), math.floor(high) + 1, int(step))]
-    return Scale(low - room, high + room, 0.0, 1.0, tuple(Tick(value, f"{value:.0f}") for value in at))
+    step = float(max(1, math.ceil((high - low) / ticks)))
+    power = 10.0 ** math.floor(math.log10(step))
+    step = next(size * power for size in (1, 2, 5, 10) if size * power >= step)
+    at = step * np.arange(math.ceil(low / step), math.floor(high / step) + 1)
+    return Scale(low - room, high + room, 0.0, 1.0, tuple(Tick(value, f"{value:.0f}") for value in at.tolist()))
 
 
 def counts(values: ArrayLike) -> Scale:
@@ -150,13 +128,6 @@ def logarithmic(values: ArrayLike, ticks: int = 6) -> Scale:
         found, _, factor = _linear_ticks(low, high, ticks)
         return Scale(low, high, 0.0, 1.0, found, logarithmic=True, factor=factor, zero=zero)
     return Scale(low, high, 0.0, 1.0, _logarithmic_ticks(low, high, ticks), logarithmic=True, zero=zero)
-
-
-def _round_steps(around: float) -> list[float]:
-    """Steps of 1, 2, 2.5 and 5 times powers of ten near a number, in rising order."""
-    power = math.floor(math.log10(around))
-    steps = [size * 10.0**decade for decade in (power - 1, power, power + 1) for size in (1, 2, 2.5, 5)]
-    return [step for step in steps if step == round(step)] if around >= 1 else steps
 
 
 def _linear_ticks(low: float, high: float, wanted: int) -> tuple[tuple[Tick, ...], bool, int]:

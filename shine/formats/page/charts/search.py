@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,25 +69,20 @@ def _chosen_label(chart: Chart, x: float, y: float) -> Element | None:
 
 
 def _loss_axis(losses: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[Scale, str]:
+    finite = losses[np.isfinite(losses)]
     if (losses < 0).any():
         return linear(losses), "Loss"
+    if len(finite) and finite.max() < 3 * finite.min():  # a logarithmic axis would magnify small differences
+        return replace(linear(np.append(finite, 0.0)), low=0.0), "Loss"
     return logarithmic(losses), "Loss (logarithmic)"
 
 
 def history_figure(
     history: Sequence[Mapping[str, Any]], best: ModelLike, identity: str = "history", *, refined: bool = True
 ) -> Figure | None:
-    """The best loss over time; None if no generation was recorded.
+    """The best loss over time, from lines of ``log.jsonl``; None if no generation was recorded.
 
-    Parameters
-    ----------
-    history : sequence of mappings
-        Lines of ``log.jsonl`` with ``seconds``, ``loss`` (may be None) and ``generation``.
-    best : ModelLike
-        The chosen formula; a horizontal line shows its loss.
-    identity : str
-    refined : bool
-        Whether the search has ended, and refined the constants of the chosen formula.
+    A horizontal line shows the loss of the chosen formula; at the end of a search, its constants are `refined`.
     """
     lines = [entry for entry in history if is_number(entry.get("seconds")) and is_number(entry.get("loss"))]
     if not lines:
@@ -105,6 +101,9 @@ def history_figure(
         chart.add_above(element("circle", cx=float(x_places[0]), cy=float(y_places[0]), r=4.0, class_="spot"))
     chart.add(steps(x_places, y_places, chart.x.place(times[-1] / unit), class_="series"))
     chart.add_above(_level_label(chart, best.loss))
+    if x_places[0] - chart.left > 70:  # units that the word needs
+        middle = (chart.left + float(x_places[0])) / 2
+        chart.add_above(element("text", "seeding", x=middle, y=(chart.top + chart.bottom) / 2, text_anchor="middle"))
     first, last = number(losses[0]), number(losses[-1])
     described = f"The best loss fell from {first} to {last} within {duration(float(times[-1]))}."
     bred = lines[-1].get("generation")

@@ -9,7 +9,7 @@ from typing import Any
 
 from shine.formats.page.charts.frame import Figure
 from shine.formats.page.markup import Content, Element, coordinate, element
-from shine.formats.page.subject import MINUS, count, number, shortened
+from shine.formats.page.subject import MINUS, count, elided, number
 from shine.lang.forms.tree import Tree
 from shine.lang.forms.visitor import TreeVisitor, Visit
 
@@ -17,87 +17,36 @@ SIBLINGS = 14.0
 """Least distance between the edges of two labels on one level."""
 
 
-@dataclass
-class _Outline:
-    """Left and right edges of a subtree on each of its levels, the deepest first, relative to `offset`."""
-
-    lefts: list[float]
-    rights: list[float]
-    offset: float = 0.0
-
-
 def tidy(widths: Sequence[float], children: Sequence[Sequence[int]]) -> list[tuple[float, int]]:
     """Horizontal place of each node's middle, and its level; the root has level 0.
 
     A parent stands above the middle of its outer children, two subtrees stand as close as their outlines allow, and
-    equal subtrees look the same. The leftmost edge is at 0.
-
-    Parameters
-    ----------
-    widths : sequence of float, one for each node
-    children : sequence of sequences of int
-        Positions of each node's children from left to right, all after the node's own; the first node is the root.
-
-    Notes
-    -----
-    Merging two outlines visits only the levels they share, and keeps the longer one. So the time is proportional to
-    the number of nodes, without recursion.
+    equal subtrees look the same. The leftmost edge is at 0. The first node is the root, and children come after their
+    parents.
     """
     relative = [0.0] * len(widths)
-    outlines: dict[int, _Outline] = {}
+    outlines: dict[int, list[tuple[float, float]]] = {}  # left and right edges of the levels of a subtree
     for node in reversed(range(len(widths))):
-        parts = [outlines.pop(child) for child in children[node]]
-        half = widths[node] / 2
-        if not parts:
-            outlines[node] = _Outline([-half], [half])
-            continue
-        places = [0.0]
-        merged = parts[0]
-        for part in parts[1:]:
-            place = _distance(merged, part)
-            part.offset += place
-            places.append(place)
-            merged = _together(merged, part)
-        middle = (places[0] + places[-1]) / 2
-        for child, place in zip(children[node], places, strict=True):
-            relative[child] = place - middle
-        merged.offset -= middle
-        merged.lefts.append(-half - merged.offset)
-        merged.rights.append(half - merged.offset)
-        outlines[node] = merged
-    return _absolute(relative, widths, children)
-
-
-def _distance(left: _Outline, right: _Outline) -> float:
-    """Least distance of the right subtree from the first child of the left one."""
-    shared = min(len(left.rights), len(right.lefts))
-    gaps = (
-        (left.rights[-level] + left.offset) - (right.lefts[-level] + right.offset) for level in range(1, shared + 1)
-    )
-    return max(gaps) + SIBLINGS
-
-
-def _together(left: _Outline, right: _Outline) -> _Outline:
-    """The outline of both: the deeper one, overwritten on the levels of the other."""
-    if len(left.lefts) >= len(right.lefts):
-        for level in range(1, len(right.rights) + 1):
-            left.rights[-level] = right.rights[-level] + right.offset - left.offset
-        return left
-    for level in range(1, len(left.lefts) + 1):
-        right.lefts[-level] = left.lefts[-level] + left.offset - right.offset
-    return right
-
-
-def _absolute(
-    relative: list[float], widths: Sequence[float], children: Sequence[Sequence[int]]
-) -> list[tuple[float, int]]:
-    places = [(0.0, 0)] * len(relative)
+        together: list[tuple[float, float]] = []
+        for child in children[node]:
+            own = outlines.pop(child)
+            gaps = [right - left for (_, right), (left, _) in zip(together, own, strict=False)]
+            relative[child] = max(gaps) + SIBLINGS if gaps else 0.0
+            moved = [(left + relative[child], right + relative[child]) for left, right in own]
+            shared = [(left, right) for (left, _), (_, right) in zip(together, moved, strict=False)]
+            together = [*shared, *together[len(shared) :], *moved[len(shared) :]]
+        middle = sum(relative[child] for child in children[node][-1:]) / 2
+        for child in children[node]:
+            relative[child] -= middle
+        edges = [(left - middle, right - middle) for left, right in together]
+        outlines[node] = [(-widths[node] / 2, widths[node] / 2), *edges]
+    found = [(0.0, 0)] * len(relative)
     for node, below in enumerate(children):
-        x, level = places[node]
+        x, level = found[node]
         for child in below:
-            places[child] = (x + relative[child], level + 1)
-    leftmost = min(x - width / 2 for (x, _), width in zip(places, widths, strict=True))
-    return [(x - leftmost, level) for x, level in places]
+            found[child] = (x + relative[child], level + 1)
+    leftmost = min(x - width / 2 for (x, _), width in zip(found, widths, strict=True))
+    return [(x - leftmost, level) for x, level in found]
 
 
 LARGEST = 120
@@ -143,7 +92,7 @@ class _Listing(TreeVisitor):
 
     def visit_Name(self, node: ast.Name) -> int:
         heading = self.headings.get(node.id, node.id)
-        return self._add(shortened(heading, 18), "feature", heading)
+        return self._add(elided(heading), "feature", heading)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
         return (yield from self._applied(_OPERATORS[type(node.op)], [node.operand]))
@@ -164,7 +113,7 @@ class _Listing(TreeVisitor):
     def visit_Call(self, node: ast.Call) -> Visit:
         assert isinstance(node.func, ast.Name)
         name = node.func.id
-        return (yield from self._applied(_FUNCTIONS.get(name, shortened(name, 18)), node.args, name))
+        return (yield from self._applied(_FUNCTIONS.get(name, elided(name)), node.args, name))
 
     def all_of(self, tree: Tree) -> None:
         """List the whole formula; with assignments, its root has a branch for each and one for the result."""
@@ -195,9 +144,7 @@ def tree_figure(tree: Tree, headings: Mapping[str, str], identity: str = "tree")
         for node, below in enumerate(listing.children)
         for child in below
     )
-    nodes: list[Content] = []
-    for index, (x, y) in enumerate(middles):
-        nodes.append(_node(listing, index, x, y, widths[index]))
+    nodes: list[Content] = [_node(listing, index, x, y, widths[index]) for index, (x, y) in enumerate(middles)]
     drawing = element(
         "svg",
         element("path", d=branches, class_="branches"),
@@ -211,7 +158,9 @@ def tree_figure(tree: Tree, headings: Mapping[str, str], identity: str = "tree")
         id=identity,
         data_root=middles[0][0] / wide,
     )
-    return Figure("Tree of the formula", drawing, _legend())
+    kinds = [("function", "functions"), ("feature", "features"), ("constant", "constants, rounded")]
+    legend: Content = [[element("span", class_=f"key {kind}"), f"{words} "] for kind, words in kinds]
+    return Figure("Tree of the formula", drawing, legend)
 
 
 def _node(listing: _Listing, index: int, x: float, y: float, width: float) -> Element:
@@ -225,8 +174,3 @@ def _node(listing: _Listing, index: int, x: float, y: float, width: float) -> El
         class_=f"node {listing.kinds[index]}",
         data_exact=exact or None,
     )
-
-
-def _legend() -> Content:
-    kinds = [("function", "functions"), ("feature", "features"), ("constant", "constants, rounded")]
-    return [[element("span", class_=f"key {kind}"), f"{words} "] for kind, words in kinds]

@@ -1,18 +1,18 @@
 """Formulas typeset as MathML Core, which browsers display without help.
 
-The markup is written by hand. latex2mathml on our LaTeX makes each letter of a word an element of its own, has no
-invisible times or function application for screen readers, and cannot carry the exact value of a rounded constant.
-SymPy's printer would need an extra, rewrites the formula, and writes cases as a call of "piecewise".
+latex2mathml on our LaTeX makes each letter of a word an element of its own, and cannot carry the exact value of a
+rounded constant. SymPy's printer would need an extra, and rewrites the formula.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from shine.formats.page.markup import Content, Element, element
+from shine.formats.page.markup import Content, Element, depth, element
+from shine.formats.page.mathml.breaking import broken
 from shine.formats.page.mathml.operators import (
     AND,
     APPLIED,
@@ -36,7 +36,6 @@ from shine.formats.page.mathml.operators import (
     row,
     signed,
     spaced,
-    summands,
     superscript,
     symbol,
 )
@@ -83,10 +82,6 @@ def _logarithm_of_more(piece: Piece) -> tuple[Content, int]:
     return applied("log", Piece(argument, SUM))
 
 
-def _within(name: str) -> Callable[[Piece], tuple[Content, int]]:
-    return lambda piece: (fenced(piece.markup, *_FENCES[name]), ATOM)
-
-
 CALLS: Mapping[str, Callable[..., tuple[Content, int]]] = {
     "sqrt": lambda piece: (element("msqrt", piece.markup), ATOM),
     "cbrt": lambda piece: (element("mroot", piece.markup, element("mn", "3")), ATOM),
@@ -101,7 +96,7 @@ CALLS: Mapping[str, Callable[..., tuple[Content, int]]] = {
         element("mfrac", a.markup, element("msqrt", element("mn", "1"), symbol("+"), _raised(b, "2"))),
         FRACTION,
     ),
-    **{name: _within(name) for name in _FENCES},
+    **{name: lambda piece, fences=fences: (fenced(piece.markup, *fences), ATOM) for name, fences in _FENCES.items()},
 }
 """Markup and strength of functions with a notation of their own; all others are `applied`."""
 
@@ -115,17 +110,7 @@ PI = Piece(element("mi", "π"), name="π")
 
 
 class Typesetter(TreeVisitor):
-    """Makes a `Piece` of each node.
-
-    Parameters
-    ----------
-    named : bool
-        Whether numbers with a name are written by it (see `shine.lang.forms.named_numbers`).
-    headings : mapping of str to str
-        Original headings of the columns, by feature, which take the place of the names.
-    digits : int
-        Significant digits of constants.
-    """
+    """Makes a `Piece` of each node (see `typeset`); `named` numbers are written by name, such as pi."""
 
     def __init__(self, named: bool, headings: Mapping[str, str], digits: int) -> None:
         self.named, self.headings, self.digits = named, headings, digits
@@ -190,7 +175,7 @@ class Typesetter(TreeVisitor):
             nodes += value.nodes + test.nodes + 1
             rest = rest.orelse
         value = yield rest
-        rows.append(_case(value.markup, [spaced("otherwise")]))
+        rows.append(_case(value.markup, element("mtext", "\N{NO-BREAK SPACE}otherwise")))
         brace = element("mo", "{", form="prefix", stretchy="true")
         return Piece(row(brace, element("mtable", *rows, class_="cases")), CASES, nodes=nodes + value.nodes)
 
@@ -202,46 +187,52 @@ class Typesetter(TreeVisitor):
         nodes = 1 + sum(argument.nodes for argument in arguments)
         name = node.func.id
         markup, strength = CALLS[name](*arguments) if name in CALLS else applied(name, *arguments)
-        return Piece(markup, strength, nodes=nodes)
+        return Piece(markup, strength, digits=name in ("square", "cube") and arguments[0].digits, nodes=nodes)
 
 
 def _case(value: Content, condition: Content) -> Element:
     return element("mtr", element("mtd", value), element("mtd", condition))
 
 
+LARGEST, NESTED = 300, 200
+"""Most nodes, and most levels of elements, of a typeset formula: browsers limit the depth to some hundreds, and nobody
+could read more."""
+
+NARROW, WIDE = 14.0, 36.0
+"""Ems of what does not break in formulas for small and large screens; signs and parentheses beside it are wide, too."""
+
+
 def typeset(
-    tree: Tree, headings: Mapping[str, str] = MappingProxyType({}), digits: int = ROUNDED
+    tree: Tree, headings: Mapping[str, str] = MappingProxyType({}), digits: int = ROUNDED, room: float = WIDE
 ) -> list[tuple[str | None, list[Element]]]:
-    """A formula as MathML: its assignments in order, each after its name, then its result, after None.
+    """A formula as MathML: its assignments in order, each after its name, then its result, after None; empty if it is
+    too large.
 
-    Each has a ``<math>`` element for each term of a sum, so that lines can break between them. Constants are rounded;
-    ``data-exact`` of their elements holds all digits.
-
-    Parameters
-    ----------
-    tree : Tree
-        A tree of any depth.
-    headings : mapping of str to str
-        Original headings of the columns, by feature, which take the place of the names.
-    digits : int
-        Significant digits of constants.
+    What is wider than so many ems has several ``<math>`` elements, between which lines can break. Headings of columns
+    take the place of their names. Constants are rounded; ``data-exact`` of their elements holds all digits.
     """
-    lines = [*tree.assignments, (None, tree.result)]
     # Besides a feature of that name, pi would be ambiguous.
     typesetter = Typesetter("pi" not in tree.parameters, headings, digits)
-    return [(name, [math(*term) for term in _terms(value, typesetter)]) for name, value in lines]
+    if tree.size > LARGEST:
+        return []
+    lines = [(name, typesetter.visit(value).markup) for name, value in [*tree.assignments, (None, tree.result)]]
+    if max(depth(markup) for _, markup in lines) > NESTED:
+        return []
+    return [(name, [math(*part) for part in broken(markup, room)]) for name, markup in lines]
+
+
+def formula_lines(
+    tree: Tree, headings: Mapping[str, str], digits: int, left: Content = None, room: float = WIDE
+) -> list[Element]:
+    """The lines of a formula, which may break within (see `typeset`); `left` stands before its result."""
+    found = []
+    for name, own in typeset(tree, headings, digits, room):
+        head = left if name is None else math(name_element(name), symbol("="))
+        terms = [part for term in (head, *own) if term for part in (element("wbr"), term)][1:]
+        found.append(element("div", terms))
+    return found
 
 
 def math(*content: Content) -> Element:
     """A ``<math>`` element in the style of a displayed formula."""
     return element("math", *content, displaystyle="true")
-
-
-def _terms(node: ast.expr, typesetter: Typesetter) -> Iterator[tuple[Content, ...]]:
-    """The content of each ``<math>`` element of an expression, one for each term."""
-    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)):
-        yield (typesetter.visit(node).markup,)
-        return
-    for position, (negative, term) in enumerate(summands(node)):
-        piece: Piece = typesetter.visit(term)
-        yield tuple(signed(piece, negative, position == 0))

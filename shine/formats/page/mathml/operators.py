@@ -11,7 +11,7 @@ from decimal import Decimal
 from itertools import groupby
 
 from shine.formats.page.markup import Content, Element, element
-from shine.formats.page.subject import MINUS, decimal_parts, shortened
+from shine.formats.page.subject import MINUS, decimal_parts, elided
 from shine.lang.forms.names import GREEK
 from shine.lang.forms.visitor import Visit
 
@@ -84,9 +84,9 @@ def _times(left: Piece, right: Piece) -> list[Content]:
     Without the dot, a word before a parenthesis would look like a function.
     """
     if right.digits:
-        return [element("mo", "×")]
+        return [symbol("×")]
     if left.wordy or (right.wordy and not left.digits):
-        return [element("mo", "⋅")]
+        return [symbol("⋅")]
     return [element("mo", "\N{INVISIBLE TIMES}"), element("mspace", width="0.17em")]
 
 
@@ -97,7 +97,8 @@ def _quotient(node: ast.BinOp) -> Visit:
     upper = upper.opposite or upper
     if isinstance(node.right, ast.Constant) and lower.opposite is not None:
         lower, negative = lower.opposite, not negative
-    made = Piece(element("mfrac", upper.markup, lower.markup), FRACTION, nodes=upper.nodes + lower.nodes + 1)
+    fraction, nodes = element("mfrac", upper.markup, lower.markup), upper.nodes + lower.nodes + 1
+    made = Piece(fraction, FRACTION, digits=upper.digits, nodes=nodes)
     return negated(made) if negative else made
 
 
@@ -107,7 +108,7 @@ def _power(node: ast.BinOp) -> Visit:
     nodes = base.nodes + exponent.nodes + 1
     if isinstance(node.right, ast.Constant) and node.right.value == 0.5:
         return Piece(element("msqrt", base.markup), nodes=nodes)
-    return Piece(superscript(enclosed(base, ATOM), exponent.markup), APPLIED, nodes=nodes)
+    return Piece(superscript(enclosed(base, ATOM), exponent.markup), APPLIED, digits=base.digits, nodes=nodes)
 
 
 def _floor_quotient(node: ast.BinOp) -> Visit:
@@ -143,7 +144,7 @@ def name_element(name: str) -> Element:
 
     A heading that is no name is text. A long name is shortened; ``data-exact`` holds it in full.
     """
-    shown = shortened(name, 28)  # most characters shown of a name
+    shown = elided(name)
     exact = name if shown != name else None
     if not name.isidentifier():
         return element("mtext", shown.strip() or "?", data_exact=exact)
@@ -189,24 +190,8 @@ def _split(name: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Piece:
-    """A typeset part of a formula.
-
-    Parameters
-    ----------
-    markup : Content
-    strength : int
-        How strongly its outermost operator binds.
-    opposite : Piece, optional
-        The part without its leading minus.
-    digits : bool
-        Whether it begins with a digit.
-    wordy : bool
-        Whether it ends with a name of several letters.
-    name : str, optional
-        The name, if it is one.
-    nodes : int
-        Nodes of the formula in it.
-    """
+    """A typeset part of a formula: how strongly its outermost operator binds, the part without its leading minus,
+    whether it begins with digits or ends with a name of several letters, the name that it is, and its nodes."""
 
     markup: Content
     strength: int = ATOM

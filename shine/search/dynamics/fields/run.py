@@ -81,10 +81,6 @@ def _without_an_operand(population: Population) -> Iterator[tuple[Codes, Floats]
 SEARCHES, JUDGED = 0.75, 0.97
 """Shares of the seconds at which the searches end, and the fits of their formulas in the weak form."""
 
-CLEARLY, MOST_CANDIDATES = 0.5, 8
-"""Share of the shortest description's error on patches kept back below which an equation of nearly the same length
-replaces it, and most that are compared."""
-
 
 @np.errstate(all="ignore")
 def find_fields(
@@ -219,10 +215,12 @@ def _fitted(result: Result, form: WeakForm, number: int, late: Callable[[], bool
 def _confirmed(candidates: Sequence[tuple[Candidate, WeakFit]], form: WeakForm, number: int) -> tuple[Candidate, float]:
     """The equation to recommend, and its error on the patches kept back."""
     least = candidates[0][0].nats
-    near = [each for each, _ in candidates if each.nats <= least + NEAR][:MOST_CANDIDATES] or [candidates[0][0]]
+    # Share of the shortest description's error on patches kept back below which an equation of nearly the same length
+    # replaces it, and most that are compared
+    near = [each for each, _ in candidates if each.nats <= least + NEAR][:8] or [candidates[0][0]]
     losses = [max(kept_back_loss(each.model.tree, form, number), form.least_loss(number)) for each in near]
     best = int(np.argmin(losses))
-    best = best if losses[best] < CLEARLY * losses[0] else 0
+    best = best if losses[best] < 0.5 * losses[0] else 0
     return near[best], losses[best]
 
 

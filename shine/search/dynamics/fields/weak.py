@@ -21,10 +21,6 @@ from shine.lang.forms.tree import Tree
 from shine.search.description import DescriptionLength
 from shine.search.dynamics.fields.mollifying import along, mollified, wrapped
 
-FINER, PATCH, APART = 0.5, 8.0, 4.0
-"""Width of the kernel as a share of that of the search; half the length of a patch, and the distance of patches that
-count as independent, both in these widths."""
-
 STEPS, HALVINGS, SETTLED = 12, 6, 1e-8
 """Most steps of a fit, most halvings of a step, and the relative fall of the error below which it ends."""
 
@@ -56,14 +52,16 @@ class WeakForm:
     @classmethod
     def of(cls, field: Field, widths: Sequence[float], order: int) -> WeakForm:
         """The patches of a field, given the widths of the search."""
-        finer = [max(FINER * width, 1.0) for width in widths]
+        # Width of the kernel as a share of that of the search; half the length of a patch, and the distance of
+        # patches that count as independent, both in these widths
+        finer = [max(0.5 * width, 1.0) for width in widths]
         smooth = mollified(field, finer, order)
         each = [finer[0], *(finer[1] for _ in field.axes)]
         shape = smooth.rates.shape[1:]
         # At least a few patches along the time, some of which are kept back.
-        halves = [min(math.ceil(PATCH * own), max((count - 1) // 4, 1)) for own, count in zip(each, shape, strict=True)]
+        halves = [min(math.ceil(8.0 * own), max((count - 1) // 4, 1)) for own, count in zip(each, shape, strict=True)]
         weights = tuple(_bump(half) for half in halves)
-        strides = tuple(max(math.ceil(APART * own), 1) for own in each)
+        strides = tuple(max(math.ceil(4.0 * own), 1) for own in each)
         own = cls(smooth.columns, smooth.rates, np.zeros(0, np.bool_), weights, strides, field.periodic)
         rates = np.stack([own.averages(rate) for rate in smooth.rates])
         times = len(range(0, shape[0] - 2 * halves[0], strides[0]))

@@ -12,7 +12,7 @@ from shine.compiler.tapes import depths
 from shine.lang.forms.primitives import CONSTANT
 from shine.lang.growth import Terminals, mixed
 from shine.lang.population import Population
-from shine.search.evolution.operators.creation import created
+from shine.search.evolution.operators.creation import ptc2
 from shine.search.evolution.operators.selection import winners
 from shine.search.evolution.operators.slots import SlottedSet, ends_of_slots
 from shine.search.evolution.operators.variation import Offspring, breed, neutral_elements, spliced
@@ -31,8 +31,7 @@ def created_with_slots(
         return assembled([], primitives, np.tile(primitives.start, (n, 1)))
     formulas = []
     for slot in primitives.slots:
-        own = replace(settings, max_depth=slot.max_depth)
-        plain = created(n, slot.primitives, own, slot.max_size, terminals, rng)
+        plain = ptc2(n, slot.primitives, slot.max_size, slot.max_depth, terminals, rng, settings.initial_size)
         formulas.append(_with_lines(plain, slot.max_size, slot.max_depth, rng))
     return assembled(formulas, primitives)
 

@@ -186,7 +186,7 @@ def breed_tapes(
             room, headroom, own = width - length + removed, deepest - level_of(at, length, sizes), mixed(stream + 3)
             if operator == SUBTREE:
                 target = 1 + int(uniform(stream, 4) * min(room, LARGEST_MUTATION))
-                inserted = grow_tree(own, target, headroom, 0.0, arities, functions, fitting, tree, parents, levels,
+                inserted = grow_tree(own, target, headroom, arities, functions, fitting, tree, parents, levels,
                                      waiting)  # fmt: skip
                 own = mixed(stream + 5)
                 lay_out(own, 0, inserted, features, limits, tree, parents, nodes, waiting, piece, numbers)

@@ -26,12 +26,10 @@ from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
 from shine.search.evolution.operators.slot_breeding import created_with_slots
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
-from shine.search.finishing.polishing import not_beaten, unless_interrupted
-from shine.search.finishing.supported_digits import with_supported_digits
+from shine.search.finishing.polishing import not_beaten, unless_interrupted, with_supported_digits
 from shine.search.kinds.problem import Problem
 from shine.search.kinds.template.constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
 from shine.search.kinds.template.finishing import TemplateFinish, least_rows
-from shine.search.kinds.template.scaling import TemplateScaling
 from shine.search.kinds.template.seeding import template_seeding
 from shine.search.kinds.template.starts import fitted_starts, with_starts
 from shine.search.kinds.template.view import guessed, template_view
@@ -68,8 +66,6 @@ class TemplateTask:
     noise : str
         The model of the noise.
     loss : Loss
-    scaling : TemplateScaling, optional
-        How the template and the target were scaled; None in most cases.
     """
 
     composition: Composition
@@ -77,7 +73,6 @@ class TemplateTask:
     groups: Groups | None
     noise: str
     loss: Loss
-    scaling: TemplateScaling | None = None
 
 
 def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> TemplateTask:
@@ -109,9 +104,10 @@ def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> Templat
         labels = dataset.labels.get(template.groups)
         dataset, groups = numbered_by_group(dataset, template.groups, labels)
     features = tuple(name for name in dataset.features if name != OUTPUT or len(template.outputs) == 1)
-    scaling = TemplateScaling.of(resolved(template, features), dataset) if loss.name in LOSSES else None
-    if scaling is not None:
-        template, dataset = scaling.template, scaling.target.applied(dataset)
+    largest = float(np.abs(dataset.target).max(initial=0.0))
+    # Squares of errors have digits to spare within these bounds.
+    if loss.name in LOSSES and largest and not 1e-120 <= largest <= 1e120:
+        raise DataError(f"the target is up to {largest:.2g}; with a template, give it in a unit that is nearer to it")
     template = with_starts(resolved(template, features), dataset)
     count = 0 if groups is None else len(groups.values)
     composition = bound(template, features, count, settings.primitives, evolving.max_size, evolving.max_depth)
@@ -123,7 +119,7 @@ def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> Templat
             raise ValueError(f"complexity has {shown(name)}; with a template it has functions and {CONSTANT_NAME!r}")
     noise = settings.fitness.noise
     model = "sigma" if dataset.deviations is not None else "absolute" if noise == "auto" else noise
-    return TemplateTask(composition, with_model(dataset, model, loss), groups, model, loss, scaling)
+    return TemplateTask(composition, with_model(dataset, model, loss), groups, model, loss)
 
 
 def _check_settings(settings: TranslatedSettings) -> None:
@@ -210,9 +206,8 @@ class TemplateProblem(Problem):
     def view(self) -> SearchView:
         """The composed formulas."""
         choose_now = partial(choose, enough=self.enough, description=self.description(self.sample))
-        return template_view(
-            self.user_rows, self.composition, self.task.groups, self.settings, self.enough, self._headings, choose_now
-        )
+        task, rest = self.task, (self.settings, self.enough, self._headings, choose_now)
+        return template_view(self.user_rows, self.composition, task.groups, *rest, task.loss, task.noise)
 
     def report_for_users(self, report: Callable[[Progress], object]) -> Callable[[Progress], object]:
         """It gets the composed formulas."""
@@ -243,10 +238,7 @@ class TemplateProblem(Problem):
         choice = choose(front, enough, description_length(rows, loss))
         if not task.composition.genome.slots:
             choice = Choice(0, "the given formula, with the most likely parameters")
-        scaling = task.scaling
-        if scaling is not None:
-            front = tuple(scaling.in_user_units(model, loss.degree) for model in front)
-        plain = task.groups is None and one_output and scaling is None
+        plain = task.groups is None and one_output
         noise = estimated_noise(rows, task.noise) if plain else None
         return self.result(outcome, front, choice, noise).by_sample(rows.n_rows, self._prepared_rows)
 

@@ -40,9 +40,6 @@ FIRST_KNOTS, MOST_KNOTS, REFINEMENTS = 8, 36, 5
 """Knots of the first spline; most knots of all functions together; and how often there may be more, or other ones:
 the arguments move with the parameters."""
 
-_STEPS, _TOLERANCE = 60, 1e-4
-"""Most steps of a rough fit, and the share of the error that its next step must promise to remove."""
-
 
 @dataclass(frozen=True)
 class Shape:
@@ -90,7 +87,8 @@ def rough_functions(
         together = [[own[min(place, len(own) - 1)] for own in forms] for place in range(max(map(len, forms)))]
         trees = [each for each in together for _ in starts]
         numbers = np.tile(starts, (len(together), 1))
-        fits = fitter.fits(trees, numbers, _STEPS, _TOLERANCE)
+        # Most steps of a rough fit, and the share of the error that its next step must promise to remove
+        fits = fitter.fits(trees, numbers, 60, 1e-4)
         best = sorted(fits, key=lambda each: each.error * (1 + _turned(composition, each)))[:1]
         found += [_refined(fitter, fit, shape, out_of_time) for fit in best]
     return sorted(found, key=lambda each: each.error)

@@ -113,9 +113,6 @@ STARTS, KEPT = 1000, 20
 STEPS, LAST_STEPS, TOLERANCE = 10, 100, 1e-9
 """Most steps of the fits from all starts and from those kept, and the share of the error that ends a fit."""
 
-DECADES, NEGATIVE = 1.0, 0.25
-"""Standard deviation of starts around a size, in decades, and the share of them below 0."""
-
 
 def fitted_starts(
     composition: Composition, fitter: ConstantFitter, rows: Dataset, rng: np.random.Generator
@@ -130,8 +127,9 @@ def fitted_starts(
     for parameter, first in zip(composition.parameters, firsts.tolist(), strict=True):
         column = rng.integers(len(table), size=STARTS)
         one, other = table[column, 0, np.arange(STARTS)], table[column, 1, np.arange(STARTS)]
-        signs = np.where(rng.random(STARTS) < NEGATIVE, -1.0, 1.0)
-        near = (first or 1.0) * signs * exp(2.302585092994046 * DECADES * rng.standard_normal(STARTS))
+        # Standard deviation of starts around a size, in decades, and the share of them below 0
+        signs = np.where(rng.random(STARTS) < 0.25, -1.0, 1.0)
+        near = (first or 1.0) * signs * exp(2.302585092994046 * 1.0 * rng.standard_normal(STARTS))
         away = np.where(one == other, near, signs * (one - other))
         found = np.choose(rng.integers(6, size=STARTS), [near, near, near, one, away, 1 / away])
         drawn.append(_within(parameter, found, rng))

@@ -11,6 +11,7 @@ import numpy as np
 from shine.base.errors import ShineError
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
+from shine.evaluate.losses.form import Loss
 from shine.evaluate.scores import Scores
 from shine.formats.read.guesses import formula_tree
 from shine.lang.forms.library import STANDARD
@@ -37,6 +38,8 @@ def template_view(
     enough: float,
     headings: Mapping[str, str],
     choose: Choose,
+    loss: Loss,
+    noise: str,
 ) -> SearchView:
     """A search with a template as somebody who watches it sees it (see `shine.search.view.view_of`).
 
@@ -52,6 +55,8 @@ def template_view(
     headings : mapping of str to str
         Headings of the columns, by feature.
     choose : callable
+    loss, noise : Loss, str
+        By them, rows are weighted.
     """
     single = len(composition.template.outputs) == 1
     slots = composition.genome.slots
@@ -62,16 +67,17 @@ def template_view(
             guessed_individual(individual_parts(text, [slot.name for slot in slots]), composition), settings
         )
 
-    explained = Explained(dataset) if single else None
+    explained = Explained(dataset, noise, loss) if single else None
 
     def shown(front: Population, scores: Scores) -> Shown:
         models = []
         for index, loss in enumerate(scores.losses.tolist()):
             law = law_of(composition, front, index, groups)
             output = 0 if single else None
-            weights, tree = settings.evolution.complexity, law.composed()
+            tree = law.composed()
             share = nan if explained is None else explained(tree)
-            models.append(TemplateModel(tree, loss, share, weights, headings, DIGITS, law=law, output=output))
+            measures = loss, share, settings.evolution.complexity, headings, DIGITS
+            models.append(TemplateModel(tree, *measures, noise=noise, law=law, output=output))
         found = pareto_front(models, enough)
         if not found:
             return Shown(())

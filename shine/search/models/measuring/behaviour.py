@@ -33,9 +33,6 @@ from shine.search.constraints.units import parse_unit
 CELLS = 512
 """Cells of a feature's range, and as much on both sides, in which poles are looked for."""
 
-DECADES = 12
-"""Powers of ten beyond the range, or towards zero, at which limits are looked for."""
-
 SAME = 0.01
 """Difference of exponents that count as one power."""
 
@@ -153,7 +150,8 @@ class Behaviour:
         """Limits of the formula as a feature grows, falls or goes to zero."""
         low, high = self.range_of(name)
         size = max(abs(low), abs(high)) or 1.0
-        powers: Floats = np.array([10.0**power for power in range(1, DECADES + 1)])
+        # Powers of ten beyond the range, or towards zero, at which limits are looked for
+        powers: Floats = np.array([10.0**power for power in range(1, 12 + 1)])
         towards: dict[str, Floats] = {"+infinity": size * powers, "0 from above": size / powers}
         if low < 0:
             towards |= {"-infinity": -size * powers, "0 from below": -size / powers}

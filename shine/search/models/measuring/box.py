@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shine.base.errors import DataError, UnsupportedSyntaxError, placed
-from shine.base.typing import Floats, Indices
+from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.preparation import Preparation
 from shine.evaluate.kernels.kernel import Kernel
@@ -97,10 +97,6 @@ LARGEST, SMALLEST = sys.float_info.max, 1e-322
 """Largest number, and least step between points: powers of ten below it are 0."""
 
 
-MOST_ROWS, SPREAD_ROWS = 1000, 32
-"""Most rows that count as places where was measured, and the number of places if rows are not known."""
-
-
 @dataclass(frozen=True)
 class Axis:
     """A feature of points that can be measured.
@@ -160,15 +156,6 @@ class Axis:
         with np.errstate(over="ignore"):
             return np.clip(np.rint(found / level) * level, self.low, self.high)
 
-    def shares(self, values: Floats) -> Floats:
-        """Where values are on the way from one end to the other; of labels, their numbers."""
-        if self.labels:
-            return values
-        if self.low > 0 and self.high >= DECADES * self.low:
-            decades = np.log10(np.maximum(values, self.low / DECADES)) - math.log10(self.low)
-            return decades / (math.log10(self.high) - math.log10(self.low))
-        return values / self.width - self.low / self.width
-
     def columns(self, values: Floats) -> dict[str, Floats]:
         """Columns of the features for such values."""
         if not self.labels:
@@ -198,12 +185,9 @@ class Box:
     Parameters
     ----------
     axes : tuple of Axis
-    rows : ndarray of shape (n_axes, n_rows), optional
-        Where was measured, at most `MOST_ROWS` of the points; None if it is not known.
     """
 
     axes: tuple[Axis, ...]
-    rows: Floats | None = None
 
     def values(self, shares: Floats) -> Floats:
         """Values of the axes, shape (n_axes, n_points), at points of the unit cube, of the same shape."""
@@ -219,16 +203,6 @@ class Box:
     def excess(self, values: Floats) -> Floats:
         """Distance of points beyond the rows, as a share of the range of a feature, shape (n_points,)."""
         return np.max([axis.excess(own) for axis, own in zip(self.axes, values, strict=True)], axis=0)
-
-    @property
-    def measured(self) -> Floats | None:
-        """Where was measured; points spread over the ranges of the rows if these are not known, and None without."""
-        if self.rows is not None or any(axis.known is None for axis in self.axes):
-            return self.rows
-        shares = np.random.default_rng(0).random((len(self.axes), SPREAD_ROWS))
-        low, high = np.array([axis.known for axis in self.axes]).T[:, :, None]
-        found: Floats = low * (1 - shares) + high * shares
-        return found
 
     def plain(self, point: Floats) -> dict[str, Any]:
         """A point for people, by heading."""
@@ -306,21 +280,7 @@ def box_of(
     for axis in open_ones:
         if axis.names[0] in needed:
             raise DataError(f"the range of {shown(axis.heading)} is not known; give it in the box")
-    chosen = tuple(axis for axis in chosen if axis not in open_ones)
-    if rows is None or any(name not in rows.features for name in features):
-        return Box(chosen)
-    some = np.unique(np.linspace(0, rows.n_rows - 1, min(rows.n_rows, MOST_ROWS)).astype(np.int64))
-    return Box(chosen, np.array([_measured(axis, rows, some) for axis in chosen]))
-
-
-def _measured(axis: Axis, rows: Dataset, some: Indices) -> Floats:
-    """Values of the axis in some rows; -1 for labels that it does not have."""
-    columns = np.array([rows.columns[rows.features.index(name)][some] for name in axis.names])
-    if not axis.labels:
-        found: Floats = columns[0]
-        return found
-    same = [(columns == np.array(code)[:, None]).all(axis=0) for code in axis.codes]
-    return np.where(np.any(same, axis=0), np.argmax(same, axis=0), -1.0)
+    return Box(tuple(axis for axis in chosen if axis not in open_ones))
 
 
 def _axes(

@@ -3,11 +3,7 @@
 A reading would tell its expected information about the form (see `shine.evaluate.inference.evidence`), by the evidence
 for each formula, the uncertainty of its constants, and the noise. Several points are found one after another, each with
 what those before it are expected to tell.
-
-Weights by evidence are right only if the law is among the formulas, and a search often has not found it. So the points
-are chosen by the root of the evidence (Grünwald and van Ommen 2017, "Inconsistency of Bayesian inference for
-misspecified linear models, and a proposal for repairing it"), and a smooth law that is none of the formulas is a rival:
-it sends readings to where they are untested.
+If the rows leave one formula, they are where the most is to be learned of its constants.
 """
 
 from __future__ import annotations
@@ -21,15 +17,15 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.lazy import cached_property
-from shine.base.typing import Floats, Indices, Mask
+from shine.base.typing import Floats, Mask
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.inference.evidence import Cases, Predictions, foreseen
+from shine.evaluate.inference.evidence import Predictions, foreseen
 from shine.lang.forms.names import value_text
 from shine.lang.wrapping import wrapped
 from shine.search.models.certainty import CONVINCING
 from shine.search.models.front_table import screen_width
 from shine.search.models.measuring.box import Box, Cost, Limits, box_of, point_text, price_of
-from shine.search.models.measuring.rivals import NONE, Rivals, Unknown
+from shine.search.models.measuring.rivals import NONE, Rivals
 from shine.search.models.model import Model
 from shine.search.models.template_model import TemplateModel
 
@@ -41,9 +37,6 @@ POINTS, ON_A_LINE = 1024, 401
 
 MOST_CORNERS = 64
 """Most corners of the box among them."""
-
-REACHES, BEST_POINTS, NEAR_ONE = (0.1, 0.03, 0.01, 0.003), 6, 12
-"""Steps of the refinement, as shares of the box; the points that it begins with; new points around each."""
 
 SAME = 0.05
 """Noises by which two formulas differ at most, and share of their deviations, if a box does not tell them apart."""
@@ -202,29 +195,21 @@ class Design:
     box : Box
     price : callable
         Price of points, from their values; of shape (n_points,).
-    is_open : bool
-        Whether points are also to test all rivals: the law may be none of them.
     """
 
     rivals: Rivals
     box: Box
     price: Callable[[Floats], Floats]
-    is_open: bool = True
 
     def __post_init__(self) -> None:
-        self._shares = self._unused_fixed(_spread(self.free, len(self.box.axes)))
+        # Features that do not matter have the middle of their range.
+        self._shares = _spread(self.free, len(self.box.axes))
         self.values = self.box.values(self._shares)
         self.rivals = self.rivals.only(self._everywhere())
         self.predictions, self.there = self._at(self.values)
         self.rivals = self.rivals.only(self._different())
         self.predictions, self.there = self._at(self.values)
         self.prices = self.price(self.values)
-        measured = self.box.measured if self.is_open else None
-        self._unknown = None if measured is None else Unknown(self.box, self.free, measured)
-        self._weights = self.rivals.weights
-        if self._unknown is not None:
-            milder = np.sqrt(self._weights)  # They are those of the best of many formulas that a search tried.
-            self._weights = np.append((1 - NONE) * milder / milder.sum(), NONE)
 
     def _everywhere(self) -> list[int]:
         """The rivals, but improbable ones that lack values: they would keep readings from a part of the box."""
@@ -255,12 +240,6 @@ class Design:
         open_ones = [at for at, axis in enumerate(self.box.axes) if not axis.is_fixed]
         return [at for at in open_ones if self._matters[at]] or open_ones
 
-    def _unused_fixed(self, shares: Floats) -> Floats:
-        """Features that do not matter have the middle of their range."""
-        fixed = [at for at in range(len(shares)) if at not in self.free]
-        shares[fixed] = 0.5
-        return shares
-
     def _at(self, values: Floats) -> tuple[Predictions, Mask]:
         return self.rivals.at(self.box.columns(values), values.shape[1])
 
@@ -270,50 +249,20 @@ class Design:
             raise DataError("nowhere in the box do all formulas that the rows leave have a value; choose another box")
         found: list[int] = []
         for _ in range(n):
-            found.append(self._best(found))
+            found.append(self._nearest(self.scores(found), self.values[:, found]))
         return found
 
-    def scores(self) -> Floats:
-        """Information of one reading for its price at each of the points, in nats."""
-        return self._scores(self._foreseen([]), slice(None))
+    def scores(self, before: Sequence[int] = ()) -> Floats:
+        """Information of one reading for its price, in nats, at each of the points, beside those at points before.
 
-    def _every(self, places: Indices | slice) -> Predictions:
-        """Predictions of the rivals, and of the unknown law, at some of the points."""
-        found = self.predictions.at(np.arange(self.values.shape[1])[places])
-        return found if self._unknown is None else self._unknown.beside(found, self.values[:, places])
-
-    def _foreseen(self, before: list[int]) -> Cases:
-        chosen = self._every(np.array(before, np.int64))
-        return foreseen(self._weights, chosen, CASES if before else 1, np.random.default_rng(0))
-
-    def _best(self, before: list[int]) -> int:
-        """The point that tells most for its price, beside those chosen before."""
-        cases = self._foreseen(before)
-        scores = self._scores(cases, slice(None))
-        for reach in REACHES if self.free else ():
-            scores = np.concatenate([scores, self._scores(cases, self._near(scores, reach))])
-        return self._nearest(scores, self.values[:, before])
-
-    def _scores(self, cases: Cases, places: slice) -> Floats:
-        """Information of a reading for its price at some points, beside others; -inf where a formula has no value."""
-        told = cases.information(self._every(places))
-        return np.where(self.there[places], told / self.prices[places], -np.inf)
-
-    def _near(self, scores: Floats, reach: float) -> slice:
-        """Look at more points around the best ones; their places."""
-        rng, before = np.random.default_rng(len(scores)), len(scores)
-        best = np.argsort(-scores, kind="stable")[:BEST_POINTS]
-        moved = np.repeat(self._shares[:, best], NEAR_ONE, axis=1)
-        moved[self.free] += reach * rng.standard_normal((len(self.free), moved.shape[1]))
-        moved = self._unused_fixed(np.clip(moved, 0.0, 1.0))
-        values = self.box.values(moved)
-        further, there = self._at(values)
-        self._shares = np.concatenate([self._shares, moved], axis=1)
-        self.values = np.concatenate([self.values, values], axis=1)
-        self.predictions = self.predictions.joined_with(further)
-        self.there = np.concatenate([self.there, there])
-        self.prices = np.concatenate([self.prices, self.price(values)])
-        return slice(before, None)
+        It is -inf where a formula has no value. Several readings of one formula keep away from each other.
+        """
+        chosen = self.predictions.at(np.array(before, np.int64))
+        cases = foreseen(self.rivals.weights, chosen, CASES if before else 1, np.random.default_rng(0))
+        told = cases.information(self.predictions)
+        for at in before if len(self.rivals.each) == 1 else ():
+            told = told * np.abs(self._shares - self._shares[:, [at]]).max(axis=0)
+        return np.where(self.there, told / self.prices, -np.inf)
 
     def _nearest(self, scores: Floats, points: Floats) -> int:
         """Of the points that tell as much as the best: one chosen before, else the nearest to the rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.evaluate.losses.form import loss_of
 from shine.search.description import NATS_A_NODE, DescriptionLength
 from shine.search.models.certainty import lengths_of
-from shine.search.models.measuring.box import Box
 from shine.search.models.model import Model
 from shine.search.problem.reference_losses import constant_loss, rounding_loss
 
@@ -27,13 +26,6 @@ NONE = 0.4
 """Probability that the law is none of the formulas, if their errors are more than rounding: so it was after 38 % of
 searches with 8 to 13 rows and 4 or 10 % noise (laws of `experiments/next_measurement.py`); by the front alone, after
 56 %."""
-
-DEPARTURE, REACH, WAVES = 5.0, 0.5, 64
-"""Departures of an unknown law from the best formula: their size, in standard deviations of a reading; the share of the
-box over which they are alike; and the waves of which they are sums."""
-
-FAR = 1000.0
-"""Widths of the box beyond which all rows are equally far."""
 
 LARGEST = 1e140
 """Values, and uncertainties of values, from which on a formula says nothing: a pole, or an explosion."""
@@ -198,36 +190,3 @@ class Rivals:
     def missing(self) -> float:
         """Nats that are missing to know the formula."""
         return abs(float(self.weights @ np.log(self.weights)))
-
-
-class Unknown:
-    """A law that is none of the formulas: the most probable one, and a smooth departure that no row shows.
-
-    The departure is a Gaussian process with the squared exponential kernel, as a sum of random waves (Rahimi and Recht
-    2007, "Random features for large-scale kernel machines"). Between rows that meet the formula it is small.
-    """
-
-    def __init__(self, box: Box, free: Sequence[int], measured: Floats) -> None:
-        rng = np.random.default_rng(0)
-        self._axes = {at: box.axes[at] for at in free}
-        # A label turns each wave by an angle of its own: what one label shows, tells nothing of another.
-        self._turns = [
-            rng.uniform(0, 2 * math.pi, (WAVES, len(axis.labels) + 1)) if axis.labels
-            else rng.standard_normal((WAVES, 1)) / REACH for axis in self._axes.values()
-        ]  # fmt: skip
-        known = DEPARTURE * self._waves(measured[:, np.isfinite(measured).all(axis=0)])
-        self._root = np.linalg.cholesky(np.linalg.inv(np.eye(2 * WAVES) + known @ known.T))
-
-    def _waves(self, values: Floats) -> Floats:
-        angles = np.zeros((WAVES, values.shape[1]))
-        for turns, (at, axis) in zip(self._turns, self._axes.items(), strict=True):
-            with np.errstate(over="ignore"):
-                own = np.clip(axis.shares(values[at]), -FAR, FAR)
-            angles += turns[:, own.astype(np.int64)] if axis.labels else turns * own
-        return np.concatenate([np.cos(angles), np.sin(angles)]) / math.sqrt(WAVES)
-
-    def beside(self, predictions: Predictions, values: Floats) -> Predictions:
-        """Predictions of the formulas, and of the unknown law, at points of the box."""
-        slopes = DEPARTURE * np.sqrt(predictions.variances[0]) * (self._root.T @ self._waves(values))
-        every = [*predictions.slopes, np.concatenate([predictions.slopes[0], slopes])]
-        return replace(predictions, values=np.concatenate([predictions.values, predictions.values[:1]]), slopes=every)

@@ -20,10 +20,6 @@ formulas."""
 TOGETHER = 10
 """Readings that are asked for if one is not enough."""
 
-SILENT, VISIBLE = 0.1, 0.15
-"""Share of the missing information below which a reading does not tell formulas apart, and of the box that a range of
-such readings has to be worth telling."""
-
 
 def untested_text(model: Model) -> str:
     """The sentence about the values between which no row tests a formula; empty if none, or without its rows."""
@@ -48,7 +44,7 @@ def ties_text(front: Front) -> str:
         if len(tied) < 2:
             return ""
         box, rivals = box_of_models([*front, *front.beside], None), rivals.only(tied)
-        found = [Design(rivals, each, price_of(None, each), is_open=False) for each in (box, box.beyond_the_rows())]
+        found = [Design(rivals, each, price_of(None, each)) for each in (box, box.beyond_the_rows())]
         known = sorted(rival.index for rival in rivals.each if rival.index < len(front))
         more = sum(rival.index >= len(front) for rival in found[1].rivals.each)
         return _sentence(known, more, *found) if known and len(known) + more > 1 else ""
@@ -77,7 +73,9 @@ def _sentence(known: Sequence[int], more: int, within: Design, beyond: Design) -
 def _where(design: Design) -> str:
     """The side of the box where no reading tells the formulas apart."""
     axes, values = design.box.axes, design.values
-    loud = design.scores() >= SILENT * design.rivals.missing
+    # Share of the missing information below which a reading does not tell formulas apart, and of the box that a range
+    # of such readings has to be worth telling
+    loud = design.scores() >= 0.1 * design.rivals.missing
     sides = []
     for at in design.free:
         if axes[at].labels or not loud.any():
@@ -87,4 +85,4 @@ def _where(design: Design) -> str:
         sides += [((first - low) / (high - low), f"below {axes[at].heading} = {first:.4g}"),
                   ((high - last) / (high - low), f"above {axes[at].heading} = {last:.4g}")]  # fmt: skip
     share, words = max(sides, default=(0.0, ""))
-    return words if share >= VISIBLE else "by these rows"
+    return words if share >= 0.15 else "by these rows"

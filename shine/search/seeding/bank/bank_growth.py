@@ -181,9 +181,6 @@ factor."""
 SCALED_SHARE = 6
 """The first ``MOST_FUNCTIONS_OF_MONOMIALS // SCALED_SHARE`` monomials get constant factors: there are seven factors."""
 
-FUNCTIONS_IN_PRODUCTS, SIMPLE_IN_PRODUCTS = 400, 200
-"""Most functions and most small members in such products."""
-
 
 class BankGrowth:
     """Grows a bank in rounds.
@@ -319,4 +316,5 @@ class BankGrowth:
         simple = simple[bank.codes[simple] != CONSTANT]
         small = self._of_cost(2, COMPLETE_COST)
         functions = small[bank.primitives.arities[bank.codes[small]] == 1]
-        bank.binary("mul", functions[:FUNCTIONS_IN_PRODUCTS], simple[:SIMPLE_IN_PRODUCTS], most)
+        # Most functions and most small members in such products
+        bank.binary("mul", functions[:400], simple[:200], most)

@@ -18,15 +18,8 @@ from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import dot, power
 from shine.search.seeding.bank.formula_writer import Factor, Nodes, Unwritable, Writer
 
-MOST_COORDINATES, MOST_FACTORS = 2000, 250
-"""Most monomials that are tried as g and as M."""
-
 EXPONENTS = ((0.0, 1.0, -1.0, 2.0, -2.0), (0.0, 1.0, -1.0))
 """Exponents of each feature: the first of these that give few enough monomials."""
-
-ERROR = 0.01
-"""Largest median of squared errors of y, as a share of its variance, if each value follows from its neighbours': where
-y hardly varies, y / M is a function of M, which says nothing."""
 
 AT_ONCE = 1 << 22
 """Values compared at a time, which bounds the memory."""
@@ -53,9 +46,10 @@ def one_coordinate_systems(
     rows = np.arange(0, len(target), max(len(target) // 150, 1))
     if len(rows) < 30 or len(features.nodes) < 2:  # with fewer rows, a few of many candidates are smooth by chance
         return []
-    whole = [np.array(powers) for powers in _exponents(len(features.nodes), MOST_COORDINATES)]
+    # Most monomials that are tried as g and as M
+    whole = [np.array(powers) for powers in _exponents(len(features.nodes), 2000)]
     monomials = [powers for powers in whole if np.count_nonzero(powers) > 1 and powers[np.flatnonzero(powers)[0]] > 0]
-    factors = [np.array(powers) for powers in _exponents(len(features.nodes), MOST_FACTORS)]
+    factors = [np.array(powers) for powers in _exponents(len(features.nodes), 250)]
     factors = [powers for powers in factors if (features.values[powers != 0] != 0).all()]
     with np.errstate(all="ignore"):
         places = np.concatenate([_monomials(features.values[:, rows], monomials), values[:, rows]])
@@ -137,7 +131,9 @@ def _smooth_pairs(places: Floats, scales: Floats, target: Floats) -> Iterator[tu
         factor = int(np.argmax(alike.any(axis=0)))
         at = int(np.argmax(alike[:, factor]))
         error = _error(views[factor][order[at]], scales[factor][order[at]], target[order[at]])
-        if error < ERROR:
+        # Largest median of squared errors of y, as a share of its variance, if each value follows from its
+        # neighbours': where y hardly varies, y / M is a function of M, which says nothing
+        if error < 0.01:
             yield int(usable[at]), factor
             # The same order, or the opposite one: a monotone function of the same coordinate.
             rough[(order == order[at]).all(axis=1) | (order == order[at, ::-1]).all(axis=1)] = np.inf

@@ -14,9 +14,6 @@ from shine.compiler.arrays import Panels, Regression, dot, inner, log
 AT_ONCE = 1 << 23
 """Correlations held at a time, which bounds the memory."""
 
-LEAST_SPREAD = 1e-9
-"""Standard deviation, as a share of the mean, below which values are a constant with rounding."""
-
 PARALLEL_PAIR = 1e-3
 """Squared sine of the angle of two members, below which float32 cannot tell how much both explain."""
 
@@ -57,7 +54,8 @@ def units_of(values: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
         centered = (values - means[:, None]) * np.sqrt(weights)
         lengths = np.sqrt(dot(centered, centered))
         # Length below which values cannot be normalized: its square underflows.
-        good = np.isfinite(lengths) & (lengths > LEAST_SPREAD * np.abs(means)) & (lengths > 1e-150)
+        # Standard deviation, as a share of the mean, below which values are a constant with rounding
+        good = np.isfinite(lengths) & (lengths > 1e-9 * np.abs(means)) & (lengths > 1e-150)
         inverse = np.where(good, 1 / np.where(good, lengths, 1), 0)
         units = np.where(good[:, None], centered, 0) * inverse[:, None]
     return units, np.where(good, means, 0), np.where(good, lengths, 0)

@@ -120,9 +120,6 @@ STAGES, THINNED = ((3, 300), (4, 80), (6, 24)), 3
 FARTHEST, DIFFERENCE = 0.4, 1e-6
 """Largest step of a constant, and that of a numeric derivative, as shares of it."""
 
-SHORTER = 0.25
-"""Share of a step that is tried if the step led to larger errors."""
-
 AT_ONCE = 200
 """Sums that are fitted together, which bounds the memory."""
 
@@ -331,7 +328,8 @@ class CurveDictionary:
             best, least = np.where(better[:, None], constants, best), np.minimum(left, least)
             if step < steps:
                 # Where the step led to larger errors, a shorter one from the same place may not.
-                shares = np.where(better, 1.0, SHORTER * shares)
+                # Share of a step that is tried if the step led to larger errors
+                shares = np.where(better, 1.0, 0.25 * shares)
                 with np.errstate(all="ignore"):
                     found = regression.coefficients(self.target)[:, linear:]
                     found = found / regression.leading(linear).coefficients(self.target)[:, fixed:]

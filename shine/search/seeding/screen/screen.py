@@ -197,9 +197,6 @@ class Screen:
 POWERS = (1.0, -1.0, 2.0, -2.0)
 """Powers of the divided target that are searched."""
 
-LIKELY_ERRORS, LIKELY_DISTANCE = 3.5, 0.15
-"""Largest distance of a coefficient from its likely exponent: in standard errors, or absolute if that is larger."""
-
 Monomial = tuple[tuple[int, float], ...]
 """Pairs of a base, as its place in `Screen.bases`, and its exponent."""
 
@@ -280,7 +277,8 @@ def likely_monomials(screen: Screen, most: int) -> list[Monomial]:
 def _likely_exponent(coefficient: float, error: float) -> float:
     """The nearest whole number other than 0 that a coefficient with this standard error may be; 0 if there is none."""
     nearest = float(np.round(coefficient))
-    allowed = max(LIKELY_ERRORS * error, LIKELY_DISTANCE)
+    # Largest distance of a coefficient from its likely exponent: in standard errors, or absolute if that is larger
+    allowed = max(3.5 * error, 0.15)
     for e in (nearest, nearest + 1, nearest - 1):
         if e and abs(e) <= 5 and abs(coefficient - e) <= allowed:  # largest absolute exponent of a feature in a divisor
             return e

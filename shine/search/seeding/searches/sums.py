@@ -16,8 +16,16 @@ from shine.base.typing import Floats
 from shine.compiler.arrays import Regression, combined, dot, gram_matrix, least_squares
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable
 from shine.search.seeding.fits.correlations import Normalized, best_pairs
-from shine.search.seeding.fits.elimination import ENOUGH, Span, of_length_one, significant
-from shine.search.seeding.fits.forward_selection import Dictionary, Sums, replaced, with_another_term
+from shine.search.seeding.fits.elimination import (
+    ENOUGH,
+    Dictionary,
+    Span,
+    Sums,
+    of_length_one,
+    replaced,
+    significant,
+    with_another_term,
+)
 from shine.search.seeding.screen.estimates import COST_OF_TERM, Estimate, estimates_of_sums
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.target_views import View, values_of

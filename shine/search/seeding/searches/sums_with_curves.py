@@ -30,10 +30,6 @@ LONG, STEPS, PATIENCE = 4, (4, 6, 12), (3, 4, 6)
 """Terms from which on pairs are exchanged; most sums whose pairs are, of so many terms and more, and of those in a row
 that lead to nothing better."""
 
-EACH, FITTED_OF_PAIRS, BETTER = 12, 48, 0.97
-"""Sums with another pair in place of each, those whose constants are fitted, and the factor by which a better sum
-leaves less, at least."""
-
 ALIKE, FALL = 2, 0.5
 """Terms in which a sum differs from all those before whose pairs were exchanged, unless it leaves less by this factor:
 neighbours lead to the same sums."""
@@ -122,11 +118,13 @@ def _with_pairs_exchanged(dictionary: CurveDictionary, beams: Sequence[Sum], sta
         if following is None or waited >= PATIENCE[stage] or best <= dictionary.rounding:
             return
         seen.append(following)
-        found = [each for each in dictionary.with_exchanged_pairs(following.terms, EACH) if each.groups not in pool]
-        fitted = dictionary.fitted(found, FITTED_OF_PAIRS)
+        # Sums with another pair in place of each, those whose constants are fitted, and the factor by which a better
+        # sum leaves less, at least
+        found = [each for each in dictionary.with_exchanged_pairs(following.terms, 12) if each.groups not in pool]
+        fitted = dictionary.fitted(found, 48)
         pool.update((each.groups, each) for each in fitted)
         least = min((each.left for each in fitted), default=best)
-        waited, best = 0 if least < BETTER * best else waited + 1, min(least, best)
+        waited, best = 0 if least < 0.97 * best else waited + 1, min(least, best)
         yield fitted
 
 

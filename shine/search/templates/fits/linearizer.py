@@ -24,9 +24,6 @@ from shine.search.templates.fits.sections import Composer, Placement, Section, i
 from shine.search.templates.fits.shrinkage import shrunk
 from shine.search.templates.fits.unknowns import Unknowns
 
-_ROUNDS, _MOST_TRIALS = 3, 4096
-"""Most rounds of neighbours, and most trials of a round."""
-
 Fitted = Callable[[Indices, Unknowns, Floats], tuple[Floats, Floats]]
 """``fitted(which, unknowns, start)``: fits of the individuals at some positions, each from its start."""
 
@@ -125,9 +122,10 @@ def with_integers(fitted: Fitted, unknowns: Unknowns, start: Floats, *, neighbou
     values, errors = fitted(everyone, held, _rounded(start, integer, unknowns))
     relaxed, _ = fitted(everyone, unknowns, values)
     values, errors = _better(values, errors, *fitted(everyone, held, _rounded(relaxed, integer, unknowns)))
-    for _ in range(_ROUNDS if neighbours else 0):
+    # Most rounds of neighbours, and most trials of a round
+    for _ in range(3 if neighbours else 0):
         trials = _neighbours(values, errors, integer, unknowns)
-        if not len(trials.rows) or len(trials.rows) > _MOST_TRIALS:
+        if not len(trials.rows) or len(trials.rows) > 4096:
             break
         found, losses = fitted(trials.rows, held.take(trials.rows), trials.values)
         gains = losses < errors[trials.rows]

@@ -17,9 +17,6 @@ from shine.search.templates.composition import Composed
 from shine.search.templates.fits.grouped_fits import GroupedFits
 from shine.search.templates.fits.unknowns import Unknowns
 
-_TURNS, _SETTLED = 100, 1e-3
-"""Most turns, and relative change of the variances below which they have settled."""
-
 _STEPS, _TOLERANCE = 20, 1e-10
 """Most steps of a fit, and the share of the error that its next step must promise to remove."""
 
@@ -42,10 +39,11 @@ def shrunk(fits: GroupedFits, composed: Sequence[Composed], unknowns: Unknowns, 
         return start
     values: Floats = start
     variances: Floats = np.full((len(start), own), np.inf)
-    for _ in range(_TURNS):
+    # Most turns, and relative change of the variances below which they have settled
+    for _ in range(100):
         prior, found = _prior(fits, composed, unknowns, values, variances, power)
         usable: Mask = np.logical_and.reduce(np.isfinite(prior), axis=(1, 2))
-        settled = np.abs(found - variances) <= _SETTLED * found
+        settled = np.abs(found - variances) <= 1e-3 * found
         variances = np.where(usable[:, None], found, variances)
         if (settled.all(axis=1) | ~usable).all():
             break

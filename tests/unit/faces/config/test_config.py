@@ -214,7 +214,7 @@ def test_the_documentation_has_every_setting_and_its_default(settings: Any) -> N
 
 def test_the_documentation_has_the_allowed_values() -> None:
     allowed = {key: values for key, _, values, _ in rows_of_the_page()}
-    assert allowed["creation"] == "`ptc2`, `ramped`"
+    assert allowed["tier"] == "`machine`, `native`, `reference`"
     assert (allowed["hoist_mutation"], allowed["penalty"]) == ("from 0 to 1", "from 0")
     assert allowed["validation_fraction"] == "above 0 below 1"
 

@@ -30,7 +30,7 @@ def test_it_is_drawn_while_the_search_runs_and_steers_it(tmp_path):
     def use(page):
         with Browser(tmp_path) as browser:
             browser.open(f"http://{page._address}/?token={page._token}")
-            browser.wait_for("document.querySelector('#part-front .front')")
+            browser.wait_for("document.querySelector('#part-front .data')")
             browser.value("document.querySelector('#part-front button.edit').click()")
             told["edited"] = browser.value("document.getElementById('formula').value")
             told["code"] = browser.value(text("code-0"))

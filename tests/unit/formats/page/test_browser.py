@@ -154,8 +154,8 @@ def test_nothing_collides_or_hangs_over_at_any_width(probed):
 
 
 def test_formulas_are_typeset(probed):
-    # A fraction beside cases is higher than a line of text.
-    assert max(probed["heights"]) > 30
+    # A fraction is higher than a line of text, on a narrow screen, too.
+    assert max(probed["heights"]) > 25
 
 
 @pytest.mark.parametrize("dark", [False, True])

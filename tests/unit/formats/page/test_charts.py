@@ -12,13 +12,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from unit.formats.page.cases import Formula
 
 from shine.formats.page.charts import scales
-from shine.formats.page.charts.fit import _CELL, hexagons
+from shine.formats.page.charts.fit import _CELL, Fit, fit_figures, hexagons
+from shine.formats.page.charts.frame import spot
+from shine.formats.page.charts.search import history_figure
 from shine.formats.page.charts.tree import LARGEST, SIBLINGS, tidy, tree_figure
-from shine.formats.page.markup import element, render, verbatim
+from shine.formats.page.markup import breakable, element, render, verbatim
 from shine.formats.page.subject import count, decimal_parts, duration, fraction, number, shortened
 from shine.lang.parse import parse
+from shine.lang.wrapping import columns
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -84,6 +88,26 @@ def test_words_around_numbers():
     assert shortened("abcdefghij", 5) == "ab…ij"
 
 
+@given(st.text(), st.integers(3, 40))
+def test_a_shortened_text_takes_no_more_columns_than_it_may(text, length):
+    short = shortened(text, length)
+    assert columns(short) <= length
+    assert short == text or (columns(text) > length and "…" in short)
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("a*b**2/(c - d)", ["a*", "b**", "2/", "(", "c - d)"]),
+        ("migration_interval", ["migration_", "interval"]),
+        ("runs/a.csv", ["runs/", "a.", "csv"]),
+        ("0.25 and 1e-05", ["0.25 and 1e-05"]),
+    ],
+)
+def test_texts_may_break_after_operators_and_between_words_but_not_in_numbers(text, pieces):
+    assert [piece for piece in breakable(text) if isinstance(piece, str)] == pieces
+
+
 @given(st.lists(FINITE, min_size=1, max_size=20), st.sampled_from([scales.linear, scales.logarithmic]))
 @settings(max_examples=150)
 def test_axes_hold_their_values_and_label_their_ticks_truly(values, make):
@@ -126,6 +150,27 @@ def test_zero_on_a_logarithmic_axis_lies_beyond_every_positive_value():
     axis = scales.logarithmic([0.0, 1e-30, 1.0]).along(200.0, 0.0)
     zero, small, large = axis.places([0.0, 1e-30, 1.0])
     assert 200 >= zero > small > large >= 0
+
+
+@pytest.mark.parametrize(("losses", "label"), [([0.52, 0.50], "Loss"), ([0.5, 0.1], "Loss (logarithmic)")])
+def test_losses_that_hardly_differ_are_not_magnified(losses, label):
+    lines = [{"generation": at, "seconds": 1.0 + at, "loss": loss} for at, loss in enumerate(losses)]
+    drawing = render(history_figure(lines, Formula(parse("a", ("a",)), losses[-1], None)).drawing)
+    assert f">{label}</text>" in drawing
+
+
+@pytest.mark.parametrize(("begins", "told"), [(0.1, 0), (19.0, 1)])
+def test_the_time_before_the_first_generation_is_the_seedings(begins, told):
+    lines = [{"generation": at, "seconds": begins + at, "loss": 1.0 / (at + 1)} for at in range(6)]
+    drawing = render(history_figure(lines, Formula(parse("a", ("a",)), 0.1, None)).drawing)
+    assert drawing.count(">seeding</text>") == told
+
+
+def test_few_dots_are_large_and_strong():
+    looks = [spot(rows) for rows in (1, 37, 300, 1500, 20_000)]
+    assert looks == sorted(looks, reverse=True)
+    assert looks[1][0] > 3.5
+    assert looks[1][1] > 0.7
 
 
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=30))
@@ -182,10 +227,9 @@ def test_equal_subtrees_are_drawn_alike():
     assert shape[0] == pytest.approx(shape[1])
 
 
-def test_the_layout_of_a_chain_does_not_recur_and_takes_linear_time():
-    size = 30_000
-    places = tidy([26.0] * size, [[node + 1] for node in range(size - 1)] + [[]])
-    assert places[-1] == (13.0, size - 1)
+def test_a_chain_stands_upright():
+    places = tidy([26.0] * LARGEST, [[node + 1] for node in range(LARGEST - 1)] + [[]])
+    assert places[-1] == (13.0, LARGEST - 1)
 
 
 def test_the_drawing_has_a_node_for_each_of_the_formula():
@@ -227,4 +271,19 @@ def test_every_point_lies_in_a_cell_that_is_drawn(points):
 def test_more_points_are_a_darker_cell():
     paths, largest = hexagons(np.array([0.0] * 50 + [100.0]), np.zeros(51))
     assert largest == 50
-    assert [path.attributes[-1][1] for path in paths] == ["cell shade-1", "cell shade-5"] or "shade-5" in render(paths)
+    one, many = [float(dict(path.attributes)["fill-opacity"]) for path in paths]
+    assert one < many == 1
+
+
+def test_the_cells_of_an_exact_fit_lie_in_one_row():
+    values = np.linspace(1, 9, 4000)
+    predicted, residual, _ = (render(figure.drawing) for figure in fit_figures(Fit(values, values, 0), "y"))
+    for drawing in (predicted, residual):
+        assert {float(b) for b in re.findall(r"M[\d.-]+,([\d.-]+)l", drawing)} == {-_CELL}
+
+
+def test_rounding_errors_are_not_magnified():
+    values = np.linspace(1, 9, 2000)
+    _, residual, histogram = fit_figures(Fit(values, values * (1 + 2e-16), 0), "y")
+    assert len(set(re.findall(r"M[\d.-]+,([\d.-]+)l", render(residual.drawing)))) == 1
+    assert render(histogram.drawing).count("<rect") == 2  # the frame's, and one bar

@@ -14,6 +14,7 @@ from shine.data.datasets.dataset import Dataset
 from shine.formats.page.charts.certainty import dependences
 from shine.formats.page.charts.fit import Fit, fit_numbers
 from shine.formats.page.page import own_text
+from shine.formats.page.subject import elided
 from shine.lang.parse import parse
 from shine.report import report_html
 
@@ -31,13 +32,14 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.elements, self.texts = [], [], {}
+        self.open, self.elements, self.texts, self.goes_on = [], [], {}, False
         self.feed(text)
         self.close()
         assert self.open == []
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
+        self.goes_on = tag == "wbr"  # a line may end in the middle of a text
         if tag not in VOID:
             self.open.append(tag)
 
@@ -48,7 +50,9 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        self.texts.setdefault(self.open[-1] if self.open else "", []).append(data)
+        texts = self.texts.setdefault(self.open[-1] if self.open else "", [])
+        texts.append(texts.pop() + data if self.goes_on else data)
+        self.goes_on = False
 
     def all(self, tag, **attributes):
         wanted = {key.rstrip("_"): value for key, value in attributes.items()}
@@ -298,14 +302,27 @@ def luminance(colour):
 
 
 def test_text_stands_out_from_its_background_in_both_modes():
-    themes = re.findall(r":root \{(.*?)\}", own_text("style.css"), flags=re.S)
-    assert len(themes) == 3
-    for theme in themes:
-        colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", theme))
+    pairs = re.findall(r"--(\w+): light-dark\((#\w+), (#\w+)\)", own_text("style.css"))
+    assert len(pairs) == 10
+    for mode in (1, 2):
+        colours = {pair[0]: pair[mode] if len(pair[mode]) == 7 else "#ffffff" for pair in pairs}
         for text in ("ink", "soft", "blue", "orange"):
             for background in ("page", "card", "tint", "warm"):
                 light, dark = sorted((luminance(colours[text]), luminance(colours[background])), reverse=True)
                 assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, background)
+
+
+def test_a_heading_is_elided_in_one_way_and_told_in_full(data):
+    long = "temperature of the outer wall of the furnace [°C]"
+    result = found(["a*b + 2.5*a"], data)
+    result.front[0].headings = {data.features[0]: long}
+    target = "heat flux through the outer wall of it [kW]"
+    text = report_html(result, data, target=target)
+    short = [each for texts in Page(text).texts.values() for each in texts if "…" in each]
+    ways = elided(long), elided(target), elided(target.removesuffix(" [kW]"))
+    assert all(any(way in each for way in ways) for each in short)
+    assert all(any(way in each for each in short) for way in ways)
+    assert f"is “{long}”" in text
 
 
 def test_columns_have_their_original_headings(data):
@@ -337,6 +354,18 @@ def test_constants_have_the_digits_that_are_asked_for_or_supported(data, digits,
     text = report_html(result, data, precision=precision)
     assert f">{shown}</mn>" in text
     assert ('<mn data-exact="2.3456789">' in text) == (shown != "2.3456789")
+
+
+@pytest.mark.parametrize("code", [" + ".join(["a"] * 400), "*".join(["a", "b", "1.2345"] * 20)])
+def test_a_long_formula_is_on_the_page_as_a_whole(data, code):
+    read = Page(report_html(found([code], data), data))
+    assert read.texts["code"].count(code) >= 2
+    assert not any("…" in text for text in read.texts["code"])
+
+
+def test_a_product_that_is_wider_than_a_screen_may_break(data):
+    text = report_html(found(["*".join(["a", "b", "1.2345"] * 20)], data), data)
+    assert text.count("</math><wbr><math") > 2 * 10
 
 
 def test_a_formula_that_knows_its_rows_says_how_sure_it_is():

@@ -53,6 +53,22 @@ def test_fits_are_drawn_row_by_row(axes):
     np.testing.assert_allclose(line.get_xdata() + line.get_ydata(), DATA.target)
 
 
+@pytest.mark.parametrize(
+    ("draw", "labels"),
+    [
+        (plots.predictions, ("measured heat flux [kW]", "predicted heat flux [kW]")),
+        (plots.residuals, ("predicted heat flux [kW]", "residual")),
+        (lambda *given: plots.dependence(*given[:2], "a", *given[2:]), ("a", "heat flux [kW]")),
+    ],
+)
+def test_axes_name_the_target(axes, draw, labels):
+    draw(RESULT.best, DATA, axes, "heat flux [kW]")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == labels
+    axes.clear()
+    draw(RESULT.best, DATA, axes)
+    assert "heat flux" not in axes.get_xlabel() + axes.get_ylabel()
+
+
 def test_many_rows_are_counted_in_cells(axes):
     many = np.random.default_rng(0).normal(size=(30_000, 2))
     data = Dataset.from_arrays(many, many[:, 0], features=["a", "b"])

@@ -285,10 +285,9 @@ def test_initial_individuals_of_another_primitive_set_are_rejected():
 @pytest.mark.parametrize("functions", ["", "neg", "add", "where"])
 @pytest.mark.parametrize("features", ["", "x"])
 @pytest.mark.parametrize(("max_size", "max_depth"), [(1, 1), (9, 4)])
-@pytest.mark.parametrize("creation", ["ptc2", "ramped"])
-def test_every_primitive_set_and_limit_can_run(functions, features, max_size, max_depth, creation):
+def test_every_primitive_set_and_limit_can_run(functions, features, max_size, max_depth):
     primitives = primitive_set(functions, features)
-    settings = EvolutionSettings(population=20, max_size=max_size, max_depth=max_depth, creation=creation)
+    settings = EvolutionSettings(population=20, max_size=max_size, max_depth=max_depth)
     evaluator = NodeCounter(1, UNREACHABLE)
     evolve(evaluator, primitives, settings, replace(STOP, generations=3), np.random.default_rng(0))
     assert_valid(Population.concatenate(evaluator.seen), max_size, max_depth)

@@ -1,5 +1,7 @@
 """Features that matter only together are merged, factors are divided out, and nothing else is."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.interpret import evaluate_tape
 from shine.search.seeding.bank.formula_writer import Writer, tape
 from shine.search.seeding.bank.one_coordinate import Coordinates
-from shine.search.seeding.symmetries import share_left, systems
+from shine.search.seeding.symmetries import PolynomialModel, share_left, systems
 
 LAWS = {
     "difference": (lambda x: np.exp(-((x[0] - x[1]) ** 2) / 4) * x[2], 1, 1),
@@ -55,3 +57,15 @@ def test_a_direction_that_is_not_finite_has_no_share():
     for bad in (np.nan, np.inf):
         assert share_left(np.array([1.0, bad]), np.array([1.0, 2.0])) == (0.0, 1.0)
         assert share_left(np.array([1.0, 2.0]), np.array([1.0, np.nan])) == (0.0, 1.0)
+
+
+RNG = np.random.default_rng(0)
+
+
+def test_a_polynomial_is_fitted_with_its_gradient():
+    x = RNG.uniform(-1, 1, (2, 300))
+    other, model = PolynomialModel.of_each(x, np.array([x[0], x[0] ** 2 * x[1] + 3 * x[1]]), np.full(300, 1 / 300))
+    assert other.gradient[0] == pytest.approx(1, abs=1e-4)
+    assert model.explained == pytest.approx(1)
+    assert model.gradient[0] == pytest.approx(2 * x[0] * x[1], abs=1e-4)
+    assert model.gradient[1] == pytest.approx(x[0] ** 2 + 3, abs=1e-4)

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as npst
 from shine.base.errors import GraphImportError
 from shine.formats.read import protobuf as memory
 from shine.formats.read.protobuf import messages
-from shine.tensor.graphdef.constants import DTYPES, broadcast, covers, same, tensor_from_message
+from shine.tensor.graphdef.constants import DTYPES, broadcast, same, tensor_from_message
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
@@ -147,21 +147,6 @@ def test_a_shape_with_unknown_lengths_holds_for_all_lengths(several):
     found = broadcast(hidden)
     assert len(found) == len(expected)
     assert all(size in (None, actual) for size, actual in zip(found, expected, strict=True))
-
-
-@given(st.lists(partly, max_size=2), shapes)
-def test_a_covered_array_can_be_left_out(others, shape):
-    whole = [tuple(size for size, _ in other) for other in others]
-    hidden = [tuple(size if known else None for size, known in other) for other in others]
-    try:
-        expected = np.broadcast_shapes(*whole, shape)
-        covered = covers(hidden, shape)
-    except (ValueError, GraphImportError):
-        return
-    if covered:
-        assert np.broadcast_shapes(*whole) == expected
-    elif all(known for other in others for _, known in other):
-        assert np.broadcast_shapes(*whole) != expected
 
 
 @given(shapes, st.lists(st.booleans(), min_size=3, max_size=3))

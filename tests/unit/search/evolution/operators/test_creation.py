@@ -1,12 +1,10 @@
 import numpy as np
 import pytest
-from unit.search.evolution.oracles import assert_same, assert_valid, primitive_set, tree_of
+from unit.search.evolution.oracles import assert_same, assert_valid, primitive_set
 
-from shine.compiler.tapes import depths
 from shine.lang.growth import Terminals
-from shine.search.evolution.operators.creation import ptc2, ramped_half_and_half
+from shine.search.evolution.operators.creation import ptc2
 
-METHODS = [ptc2, ramped_half_and_half]
 SETS = {
     "mixed": primitive_set(),
     "binary": primitive_set("add mul"),
@@ -18,11 +16,10 @@ SETS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("create", METHODS)
 @pytest.mark.parametrize("primitives", SETS.values(), ids=SETS.keys())
 @pytest.mark.parametrize(("max_size", "max_depth"), [(1, 1), (1, 5), (5, 1), (2, 2), (30, 2), (30, 6), (100, 50)])
-def test_individuals_keep_both_limits(create, primitives, max_size, max_depth):
-    population = create(50, primitives, max_size, max_depth, Terminals(), np.random.default_rng(1))
+def test_individuals_keep_both_limits(primitives, max_size, max_depth):
+    population = ptc2(50, primitives, max_size, max_depth, Terminals(), np.random.default_rng(1))
     assert len(population) == 50
     assert_valid(population, max_size, max_depth)
 
@@ -49,20 +46,6 @@ def test_ptc2_draws_every_function():
     assert set(population.codes.ravel().tolist()) == set(range(7))
 
 
-def test_about_half_of_the_ramped_individuals_are_full():
-    population = ramped_half_and_half(500, primitive_set("add mul"), 200, 6, Terminals(), np.random.default_rng(3))
-    leaf_levels = [
-        {level for node, level in tree_of(population, index).with_levels() if not node.arguments}
-        for index in range(500)
-    ]
-    assert 250 < sum(len(levels) == 1 for levels in leaf_levels) < 400
-
-
-def test_ramped_half_and_half_covers_depths_two_to_six():
-    population = ramped_half_and_half(500, primitive_set(), 200, 10, Terminals(), np.random.default_rng(4))
-    assert set(depths(population).tolist()) == {2, 3, 4, 5, 6}
-
-
 def test_constants_stay_in_their_range():
     population = ptc2(500, primitive_set(), 10, 10, Terminals((0.25, 0.75)), np.random.default_rng(5))
     inside = np.arange(10) < population.sizes[:, None]
@@ -70,12 +53,10 @@ def test_constants_stay_in_their_range():
     assert constants.min() >= 0.25 and constants.max() <= 0.75
 
 
-@pytest.mark.parametrize("create", METHODS)
-def test_a_seed_repeats(create):
-    one, other = (create(50, primitive_set(), 20, 6, Terminals(), np.random.default_rng(7)) for _ in range(2))
+def test_a_seed_repeats():
+    one, other = (ptc2(50, primitive_set(), 20, 6, Terminals(), np.random.default_rng(7)) for _ in range(2))
     assert_same(one, other)
 
 
-@pytest.mark.parametrize("create", METHODS)
-def test_no_individuals_are_a_population_too(create):
-    assert len(create(0, primitive_set(), 20, 6, Terminals(), np.random.default_rng(7))) == 0
+def test_no_individuals_are_a_population_too():
+    assert len(ptc2(0, primitive_set(), 20, 6, Terminals(), np.random.default_rng(7))) == 0

@@ -7,7 +7,6 @@ import pickle
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 
 import shine
 from shine.base.errors import DataError, ExportError
@@ -281,16 +280,10 @@ def test_displays_show_the_formulas_of_all_outputs(two):
     assert first.latex() in two._repr_latex_()
 
 
-@pytest.mark.parametrize(
-    ("law", "size"),
-    mostly_slow(
-        [*itertools.product(("A*sin(f(a))", "f(a), k*a"), (5e-324, 1e-200, 1e300)), ("f(a)", 1.7e308)],
-        fast=[("f(a), k*a", 5e-324), ("f(a)", 1.7e308)],
-    ),
-)
-def test_targets_at_the_ends_of_float64s_range_have_a_formula(law, size):
+@pytest.mark.parametrize(("law", "size"), [*itertools.product(("A*sin(f(a))", "f(a), k*a"), (5e-324, 1e-200, 1.7e308))])
+def test_a_target_whose_squares_lose_digits_is_refused(law, size):
     a = np.linspace(1, 2, 30)
     y = size * np.where(a > 1.5, 1.0, -1.0)
     y = np.column_stack([y, y]) if ", " in law else y
-    found = evolve(a[:, None], y, law, ["a"], generations=1, population=20)
-    assert np.isfinite(found.predict(a[:, None])).all()
+    with pytest.raises(DataError, match=r"the target is up to .*e[-+]\d+; with a template, give it in a unit"):
+        evolve(a[:, None], y, law, ["a"], generations=1, population=20)

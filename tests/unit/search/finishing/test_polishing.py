@@ -8,7 +8,7 @@ import pytest
 import shine
 from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.rounding import ALL_DIGITS
-from shine.search.finishing.supported_digits import FEWEST, by_odds, with_supported_digits
+from shine.search.finishing.polishing import FEWEST, by_odds, with_supported_digits
 from shine.search.models.model import Model
 
 RNG = np.random.default_rng(0)

@@ -1,0 +1,134 @@
+"""The gallery in a browser, measured by its boxes: no text is cut off, covered by another, or broken within a word."""
+
+from __future__ import annotations
+
+import pytest
+from gallery import PAGES
+from helpers.chromium import CHROMIUM, PAPER, WIDTHS, Browser
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]
+
+SCREENS = {**{f"{width} pixels": (width, False, "screen") for width in WIDTHS}, "dark": (1280, True, "screen"),
+           "dark 390": (390, True, "screen"), "printed": (PAPER, False, "print")}  # fmt: skip
+
+MEASURE = r"""
+(() => {
+  const found = [], runs = [];
+  const page = document.documentElement.clientWidth;
+  const told = (what, text) => found.push(`${what}: ${text.trim().replace(/\s+/g, " ").slice(0, 60)}`);
+  if (document.documentElement.scrollWidth > page) told("wider than the page", document.title);
+  // Words, because blanks at the end of a line hang over.
+  const words = (node) => [...node.data.matchAll(/\S+/g)].map((word) => {
+    const range = document.createRange();
+    range.setStart(node, word.index);
+    range.setEnd(node, word.index + word[0].length);
+    return [word[0], [...range.getClientRects()].filter((box) => box.width > 0 && box.height > 0)];
+  });
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const seen = new Set();
+  for (let node; (node = walker.nextNode());) {
+    const parent = node.parentElement;
+    if (!node.data.trim() || parent.closest("script, style, title, .unseen")) continue;
+    const math = parent.closest("math");
+    if (math) {
+      if (seen.has(math)) continue;
+      seen.add(math);
+      const parts = [math, ...math.querySelectorAll("*")].map((part) => part.getBoundingClientRect());
+      const inner = parts.filter((part) => part.width > 0 && part.height > 0);
+      if (!inner.length) continue;
+      const whole = math.getBoundingClientRect();
+      const left = Math.min(...inner.map((part) => part.left)), right = Math.max(...inner.map((part) => part.right));
+      const box = new DOMRect(left, whole.top, right - left, whole.height);
+      runs.push({ owner: math, text: math.textContent, boxes: [box] });
+    } else {
+      for (const [word, own] of words(node)) {
+        if (!own.length) continue;
+        runs.push({ owner: parent, text: node.data, boxes: own });
+        // Letters and digits of an ordinary number are on one line.
+        if (own.length > 1 && /^[A-Za-z0-9.]{1,20}$/.test(word)) told("broken", `${word} in ${node.data}`);
+      }
+    }
+  }
+  // What is hidden until someone looks for it: the head of a table whose rows are blocks.
+  const heads = [...document.querySelectorAll("thead")].filter((head) =>
+     getComputedStyle(head).position === "absolute");
+  const shown = runs.filter((run) => !heads.some((head) => head.contains(run.owner)));
+  for (const run of shown) {
+    if (run.owner.closest("figure .scroll")) continue; // a large tree is the only thing that scrolls
+    for (const box of run.boxes) {
+      if (box.left < -1 || box.right > page + 1) { told("beyond the page", run.text); break; }
+      let bad = false, block = null;
+      for (let up = run.owner; up && up !== document.body; up = up.parentElement) {
+        const style = getComputedStyle(up);
+        const own = up.getBoundingClientRect();
+        const cuts = style.overflowX !== "visible" || style.overflowY !== "visible";
+        const holds = block === null && up instanceof HTMLElement && !style.display.startsWith("inline");
+        if (holds) block = up;
+        if ((cuts || holds) && (box.left < own.left - 1.5 || box.right > own.right + 1.5)) bad = true;
+        if (cuts && (box.top < own.top - 2 || box.bottom > own.bottom + 2)) bad = true;
+        if (bad) { told(`cut by ${up.tagName.toLowerCase()}.${up.getAttribute("class") ?? ""}`, run.text); break; }
+      }
+      if (bad) break;
+    }
+  }
+  const all = shown.flatMap((run) => run.boxes.map((box) => ({ run, box }))).sort((a, b) => a.box.top - b.box.top);
+  const inner = (box) => [box.top + 0.2 * box.height, box.bottom - 0.2 * box.height];
+  for (const [place, one] of all.entries()) {
+    for (let next = place + 1; next < all.length && all[next].box.top < one.box.bottom; next++) {
+      const two = all[next];
+      if (one.run.owner === two.run.owner) continue;
+      const wide = Math.min(one.box.right, two.box.right) - Math.max(one.box.left, two.box.left);
+      const [top, bottom] = inner(one.box), [above, below] = inner(two.box);
+      const high = Math.min(bottom, below) - Math.max(top, above);
+      if (wide > 1.5 && high > 1) told("over another", `${one.run.text} | ${two.run.text}`);
+    }
+  }
+  return [...new Set(found)];
+})()
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+def faults(browser, path, width, dark, media):
+    """What is wrong with the texts of a page."""
+    browser.open(path.as_uri())
+    browser.show(width, dark, media)
+    browser.value("document.querySelectorAll('details').forEach((folded) => { folded.open = true; })")
+    return browser.value(MEASURE)
+
+
+def screens(name):
+    """Where a page is looked at: nobody opens a notebook on a screen of 390 pixels."""
+    return {screen: given for screen, given in SCREENS.items() if name != "notebook" or given[0] > 390}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_text_is_cut_covered_or_broken(name, browser, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(PAGES[name](), encoding="utf-8")
+    found = {screen: told for screen, given in screens(name).items() if (told := faults(browser, page, *given))}
+    assert found == {}
+
+
+CUT = '<div style="width: 60px; overflow: hidden; white-space: nowrap">a sentence that is cut</div>'
+OVER = '<p>a line</p><p style="margin-top: -34px">another line over it</p>'
+BROKEN = '<p style="width: 40px; overflow-wrap: anywhere">migration</p>'
+WIDE = '<p style="width: 40px; white-space: nowrap">wider than its paragraph</p>'
+FORMULA = '<div style="width: 60px; overflow: auto"><math><mi>abc</mi><mo>+</mo><mi>abcdefgh</mi></math></div>'
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [(CUT, "cut by div"), (OVER, "over another"), (BROKEN, "broken"), (WIDE, "cut by p"), (FORMULA, "cut by div"),
+     ("<p>as it should be, with <code>code</code> and <math><mi>x</mi></math></p>", "")],
+)  # fmt: skip
+def test_the_measure_sees_each_fault(body, fault, browser, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(f"<!DOCTYPE html><title>page</title><body>{body}</body>", encoding="utf-8")
+    told = faults(browser, page, 800, False, "screen")
+    assert [each.startswith(fault) for each in told] == [True] * bool(fault), told
