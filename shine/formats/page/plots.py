@@ -22,10 +22,10 @@ _CERTAIN = 700.0
 
 
 def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None = None) -> Any:
-    """Loss against complexity, the chosen formula marked (see `predictions`).
+    """Loss against complexity, the chosen formula marked.
 
     The axis of the losses is logarithmic down to the smallest positive loss; if a loss is zero, the axis is linear
-    from there to zero. By default, the front knows the chosen formula.
+    from there to zero. By default, the front knows the chosen formula. See `predictions`.
     """
     ax = _axes(ax)
     chosen = getattr(front, "best_index", None) if best_index is None else best_index
