@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import shine
 from shine.base.parallel import opened
 from shine.data.datasets.dataset import Dataset
 from shine.faces.keywords import settings_from
@@ -144,3 +145,19 @@ def test_a_callback_ends_the_search_where_a_life_ends():
                              seeding=0.0, max_size=12)  # fmt: skip
     result = search(rows(), settings, Observers(lambda progress: progress.generation == end))
     assert (result.stopped_by, result.generations) == ("callback", end)
+
+
+@pytest.mark.parametrize("kind", ["template", "objective", "classes"])
+def test_all_kinds_of_problems_live_again(kind: str):
+    told: list[Progress] = []
+    X, y = rows().columns.T, rows().target
+    options: dict[str, Any] = {"generations": 40, "seconds": None, "stagnation": None, "population": 20, "seeding": 0.0}
+    if kind == "template":
+        shine.evolve(X, y, template="f(x0) + a*x1", report=told.append, stop_loss=0.0, **options)
+    elif kind == "objective":
+        shine.evolve(X, y, objective=lambda p: np.abs(p - y).mean(axis=1), report=told.append, stop_loss=0.0, **options)
+    else:
+        limits = {"generations": 40, "max_time": None, "stop_loss": 0.0, "population_size": 20}
+        settings = {"stagnation": None, "seeding": 0.0}
+        shine.SymbolicClassifier(callbacks=[told.append], settings=settings, **limits).fit(X, y > 1)
+    assert told[-1].life >= 1
