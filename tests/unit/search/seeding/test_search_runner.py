@@ -28,8 +28,8 @@ from shine.lang.forms.primitives import select
 from shine.lang.vocabulary import primitive_table
 from shine.search.problem.preparation import linearizer_of
 from shine.search.seeding import SeedingSettings, SeedingTask, find_guesses, search_runner, search_table
+from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Writer
-from shine.search.seeding.bank.one_coordinate import Coordinates
 from shine.search.seeding.effort import Deadline, Effort
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import Rows
