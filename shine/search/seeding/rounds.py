@@ -129,7 +129,7 @@ class Rounds:
                     ended = doubted >= ROUNDS_OF_DOUBT if self._doubtful else waited >= 4 or self.over
                     if ended:
                         break
-                    if self._stagnant(stagnation, count, EARLY_ROUNDS * step.banks):
+                    if self._stagnant(stagnation, count, EARLY_ROUNDS * len(systems)):
                         break
         yield blocks
 
@@ -151,7 +151,7 @@ class Rounds:
             except Exception as error:
                 sizes[smallest] = np.inf
                 yield FailedStep("bank", error)
-            yield RoundEnd(len(rounds))
+            yield RoundEnd()
 
     def _stagnant(self, stagnation: Stagnation, count: int, least: int) -> bool:
         """Whether the noise is reached, or few rows have nothing more to say: larger formulas would fit the noise."""

@@ -282,7 +282,7 @@ def test_a_plan_is_read_one_round_ahead(at_once):
     def plan():
         for number in range(5):
             read.append(number)
-            yield RoundEnd(1)
+            yield RoundEnd()
 
     runner = SearchRunner(Pool(Deaf), Effort(deadline=Deadline(lambda: 0.0, 1.0)), np.random.default_rng(0))
     points = runner(plan())
@@ -299,7 +299,7 @@ def test_the_generator_ends_where_the_plan_was_left(at_once):
         while True:
             rng.random()
             drawn_there.append(rng.bit_generator.state)
-            yield RoundEnd(1)
+            yield RoundEnd()
 
     points = SearchRunner(Pool(Deaf), Effort(deadline=Deadline(lambda: 0.0, 1.0)), rng)(plan())
     next(points)
