@@ -137,7 +137,7 @@ class Population:
         generator = np.random.default_rng() if rng is None else rng
         targets, depths = generator.integers(1, max_size + 1, count), np.full(count, max_depth)
         terminals = Terminals((-5.0, 5.0), constant_share)
-        tapes = grown_tapes(primitive_set, max_size, targets, depths, np.zeros(count), terminals, generator)
+        tapes = grown_tapes(primitive_set, max_size, targets, depths, terminals, generator)
         return cls(*tapes, primitive_set)
 
     @classmethod

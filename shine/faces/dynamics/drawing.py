@@ -20,17 +20,8 @@ if TYPE_CHECKING:
 
 
 def rollout(model: SystemModel, readings: Trajectories, number: int, fine: bool = True) -> tuple[Floats, Floats]:
-    """Times and states of the system along a run, from its fitted start.
-
-    Parameters
-    ----------
-    model : SystemModel
-    readings : Trajectories
-    number : int
-        Position of the run.
-    fine : bool
-        Whether at equally spaced times, to draw a curve, and not at the times of the readings.
-    """
+    """Times and states of the system along a run, from its fitted start, at the times of the readings or at `fine`
+    ones, to draw a curve."""
     run, model = readings.runs[number], model.of_run(number)
     if model.is_map:
         # The start is that of the first step after the lags, which may have no reading.

@@ -203,7 +203,7 @@ class SymbolicEstimator(FittedEstimator):
         self.generations_: int = before["generations_"] + sum(result.generations for result in searches.results)
         self.evaluations_: int = before["evaluations_"] + sum(result.evaluations for result in searches.results)
         self.seconds_ = sum(result.seconds for result in searches.results)
-        self.stopped_by_, self._target = searches.stopped_by, searches.target
+        self.stopped_by_ = searches.stopped_by
         self.formula_names_ = np.array(searches.features, dtype=object)
         self.best_ = chosen[0].best if single else [front.best for front in chosen]
         self.front_ = chosen[0] if single else chosen

@@ -246,9 +246,7 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         shares = self.class_prior_[-len(models) :]
         return np.where(np.isnan(scores), np.log(shares / (1 - shares)), scores)
 
-    @property
-    def _quantity(self) -> str:
-        return "log-odds"
+    _quantity = "log-odds"
 
     def _drawings(self) -> dict[str, Any]:
         from shine.search.models.plotting import ODDS

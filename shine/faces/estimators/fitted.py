@@ -206,10 +206,8 @@ class FittedEstimator(Estimator):
         given = models[0].with_group_numbers(without_columns(X, getattr(self, "loss_columns_", [])))
         return validated(self, given, reset=False)
 
-    @property
-    def _quantity(self) -> str:
-        """What the formulas compute, with its unit, as far as it is known."""
-        return getattr(self, "_target", "")  # pickles may be older
+    _quantity = ""
+    """What the formulas compute, with its unit; empty if it has no name."""
 
     def _drawings(self) -> dict[str, Any]:
         """Drawings of a formula beside the target, by kind."""

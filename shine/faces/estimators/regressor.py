@@ -268,6 +268,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         guesses = [self._earlier(number, self.linear_scaling, law is not None) for number in range(count)]
         arrays = TrainingArrays(rows, None, sample_weight=weights, sigma=deviations, groups=labels, loss_columns=others)
         with searches.shown(live, type(self).__name__, y):
+            self._quantity = searches.target
             fronts = [
                 searches.run(find, replace(arrays, y=target), own).front
                 for target, own in zip([targets] if several else targets.T, guesses, strict=True)

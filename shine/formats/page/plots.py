@@ -22,10 +22,10 @@ _CERTAIN = 700.0
 
 
 def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None = None) -> Any:
-    """Loss against complexity, the chosen formula marked (see `predictions`).
+    """Loss against complexity, the chosen formula marked.
 
     The axis of the losses is logarithmic down to the smallest positive loss; if a loss is zero, the axis is linear
-    from there to zero. By default, the front knows the chosen formula.
+    from there to zero. By default, the front knows the chosen formula. See `predictions`.
     """
     ax = _axes(ax)
     chosen = getattr(front, "best_index", None) if best_index is None else best_index
@@ -70,7 +70,7 @@ def residuals(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str 
     predicted = model.predict(columns_of(model.tree, dataset))
     _cloud(ax, predicted, dataset.target - predicted)
     ax.axhline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
-    return named(ax, f"predicted {quantity}", "residual")
+    return named(ax, f"predicted {quantity}", _residual(quantity))
 
 
 def order(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = "") -> Any:
@@ -81,7 +81,11 @@ def order(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = ""
     ax = _axes(ax)
     _cloud(ax, np.arange(1.0, dataset.n_rows + 1), dataset.target - model.predict(columns_of(model.tree, dataset)))
     ax.axhline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
-    return named(ax, "row", "residual")
+    return named(ax, "row", _residual(quantity))
+
+
+def _residual(quantity: str) -> str:
+    return f"residual of {quantity}" if quantity else "residual"
 
 
 def calibration(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = "") -> Any:

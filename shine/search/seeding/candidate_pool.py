@@ -119,12 +119,6 @@ class CandidatePool:
                     self._write(after, own[before], written)
         self.add(written)
 
-    def values(self, formulas: Sequence[Nodes]) -> Floats:
-        """Values of formulas on all rows, shape (n, n_rows)."""
-        if not formulas:
-            return np.zeros((0, len(self.rows.target)))
-        return self.task.predict(self._population(formulas)).astype(np.float64)
-
     def _write(self, nodes: Nodes, skeleton: Skeleton, written: dict[Nodes, str]) -> None:
         """Note a complete formula of a skeleton."""
         written.setdefault(nodes, skeleton.kind)

@@ -10,8 +10,8 @@ import numpy as np
 from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import Regression, dot, inner, log
 from shine.lang.population import Population
+from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Nodes, constant, tape
-from shine.search.seeding.bank.one_coordinate import Coordinates
 from shine.search.seeding.candidate_pool import CandidatePool
 from shine.search.seeding.effort import Effort
 from shine.search.seeding.rounds import Rounds

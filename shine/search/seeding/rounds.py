@@ -12,9 +12,9 @@ from shine.base.typing import Floats, Indices
 from shine.compiler.arrays import Regression, dot, inner, log
 from shine.search.description import Stagnation
 from shine.search.seeding.bank.bank_growth import BankGrowth
-from shine.search.seeding.bank.expression_bank import SEVERAL_LEAVES, ExpressionBank
+from shine.search.seeding.bank.coordinates import Coordinates
+from shine.search.seeding.bank.expression_bank import ExpressionBank
 from shine.search.seeding.bank.formula_writer import Nodes
-from shine.search.seeding.bank.one_coordinate import Coordinates, one_coordinate_systems
 from shine.search.seeding.candidate_pool import CandidatePool
 from shine.search.seeding.effort import Effort
 from shine.search.seeding.fits.correlations import Normalized, beyond_monomials
@@ -129,7 +129,7 @@ class Rounds:
                     ended = doubted >= ROUNDS_OF_DOUBT if self._doubtful else waited >= 4 or self.over
                     if ended:
                         break
-                    if self._stagnant(stagnation, count, EARLY_ROUNDS * step.banks):
+                    if self._stagnant(stagnation, count, EARLY_ROUNDS * len(systems)):
                         break
         yield blocks
 
@@ -142,17 +142,7 @@ class Rounds:
         rounds = [self._rounds_of(system, bank) for system, bank in zip(systems, banks, strict=True)]
         # Members of the first bank for each coordinate, about.
         sizes = [0.0, *(float(40 * len(system.nodes)) for system in systems[1:])]
-        sorted_by_members = False
         while min(sizes) < np.inf:
-            if not sorted_by_members and sizes[0] > 0:
-                sorted_by_members = True
-                try:
-                    for system in self._of_one_coordinate(systems[0], banks[0]):
-                        banks.append(self._bank(max(capacity // 2, 1)))
-                        rounds.append(self._rounds_of(system, banks[-1]))
-                        sizes.append(0.0)
-                except Exception as error:
-                    yield FailedStep("one coordinate", error)
             smallest = int(np.argmin(sizes))
             try:
                 steps = next(rounds[smallest], None)
@@ -161,7 +151,7 @@ class Rounds:
             except Exception as error:
                 sizes[smallest] = np.inf
                 yield FailedStep("bank", error)
-            yield RoundEnd(len(rounds))
+            yield RoundEnd()
 
     def _stagnant(self, stagnation: Stagnation, count: int, least: int) -> bool:
         """Whether the noise is reached, or few rows have nothing more to say: larger formulas would fit the noise."""
@@ -170,16 +160,6 @@ class Rounds:
         if self.pool.split:
             return self.pool.reaches_noise
         return stagnation.is_over(count, 1, self.pool.shortest[1] / self.pool.task.max_size)
-
-    def _of_one_coordinate(self, features: Coordinates, bank: ExpressionBank) -> list[Coordinates]:
-        """Systems of one coordinate each: a monomial, or a member of a small bank over the features."""
-        members = np.flatnonzero(bank.only_leaf[: bank.count] == SEVERAL_LEAVES)
-        # Most members of a small bank that are tried as the only coordinate.
-        members = members[np.argsort(bank.costs[members], kind="stable")][:1500]
-        nodes = [bank.nodes(member) for member in members.tolist()]
-        values = self.pool.values(nodes)
-        # Most systems of one coordinate: their banks grow first, and the others wait for them.
-        return one_coordinate_systems(features, self.pool.rows.target, nodes, values, self.pool.writer, 2)
 
     def _rounds_of(self, system: Coordinates, bank: ExpressionBank) -> Iterator[Iterator[Step]]:
         """The steps of each round of a bank, which grows when the next is asked for."""

@@ -74,11 +74,8 @@ class FailedStep:
     error: Exception
 
 
-@dataclass(frozen=True)
 class RoundEnd:
-    """The end of a round, with the number of banks so far."""
-
-    banks: int
+    """The end of a round."""
 
 
 Step = NextSearch | BuildingBlocks | FailedStep | RoundEnd

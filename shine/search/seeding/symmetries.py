@@ -17,8 +17,8 @@ import numpy as np
 from shine.base.typing import Floats, Indices, Mask
 from shine.compiler import arrays
 from shine.compiler.arrays import combined, dot, log, power, solved
+from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable, Writer
-from shine.search.seeding.bank.one_coordinate import Coordinates
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,7 +97,7 @@ def test_native_kernels_do_what_they_do_in_python():
 
 def test_native_growth_does_what_it_does_in_python():
     sizes = np.arange(60) % 20 + 1
-    limits = sizes, sizes // 3 + 1, np.full(60, 0.3)
+    limits = sizes, sizes // 3 + 1
     found = [
         grown_tapes(primitive_set(), 20, *limits, Terminals(), np.random.default_rng(4), grow)
         for grow in (grow_tapes, native_growth)

@@ -55,7 +55,7 @@ def fit_figures(fit: Fit, target: str) -> list[Figure]:
         return []
     # If values differ by orders of magnitude, only the residuals of the large ones would be visible.
     relative = spans_decades(fit.measured) and (fit.predicted > 0).mean() > 0.9
-    label, shown = "Residual", fit
+    label, shown = f"Residual of {target}", fit
     if relative:
         there = fit.predicted > 0
         label = "Residual / predicted"

@@ -101,9 +101,9 @@ def history_figure(
         chart.add_above(element("circle", cx=float(x_places[0]), cy=float(y_places[0]), r=4.0, class_="spot"))
     chart.add(steps(x_places, y_places, chart.x.place(times[-1] / unit), class_="series"))
     chart.add_above(_level_label(chart, best.loss))
-    if x_places[0] - chart.left > 70:  # units that the word needs
-        middle = (chart.left + float(x_places[0])) / 2
-        chart.add_above(element("text", "seeding", x=middle, y=(chart.top + chart.bottom) / 2, text_anchor="middle"))
+    if x_places[0] - chart.left > 130:  # units that the words need
+        middle = {"x": (chart.left + float(x_places[0])) / 2, "y": (chart.top + chart.bottom) / 2}
+        chart.add_above(element("text", "no generation yet", **middle, text_anchor="middle"))
     first, last = number(losses[0]), number(losses[-1])
     described = f"The best loss fell from {first} to {last} within {duration(float(times[-1]))}."
     bred = lines[-1].get("generation")

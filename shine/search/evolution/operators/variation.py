@@ -148,15 +148,24 @@ def mutate_constant(stream: int, row: int, length: int, codes: Codes, values: Fl
     return 0
 
 
-def pick_room(stream: int, end: int, length: int, deepest: int, sizes: Indices, depths: Indices) -> int:
-    """A position before `end` whose subtree may be one level lower; -1 if there is none."""
+def pick_room(stream: int, first: int, end: int, length: int, deepest: int, codes: Codes, arities: Indices,
+              sizes: Indices, depths: Indices, levels: Indices) -> int:  # fmt: skip
+    """A position before `end` whose subtree may be one level lower; -1 if there is none. It writes the levels."""
+    levels[length - 1] = 0
+    at = length - 1
+    while at >= 0:
+        size = 1
+        for _ in range(arities[codes[first + at]]):
+            levels[at - size] = levels[at] + 1
+            size += sizes[at - size]
+        at -= 1
     every = 0
     for at in range(end):
-        every += depths[at] < deepest - level_of(at, length, sizes)
+        every += depths[at] < deepest - levels[at]
     left, at = int(uniform(stream, 0) * every), -1
     while every > 0 and left >= 0 and at < end - 1:
         at += 1
-        left -= depths[at] < deepest - level_of(at, length, sizes)
+        left -= depths[at] < deepest - levels[at]
     return at
 
 
@@ -210,7 +219,8 @@ def breed_tapes(
             inserted = sizes[at]
             lift(first + at + 1 - inserted, inserted, codes, values, piece, numbers)
         elif operator == COEFFICIENT and length + 2 <= width and neutral > 0:
-            at = pick_room(mixed(stream + 2), length - scaled, length, deepest, sizes, depths)
+            own = mixed(stream + 2)
+            at = pick_room(own, first, length - scaled, length, deepest, codes, arities, sizes, depths, levels)
             if at >= 0:
                 other = int(uniform(stream, 3) * neutral)
                 begin, inserted = at + 1, 2

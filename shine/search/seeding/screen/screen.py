@@ -12,9 +12,9 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices, Singles
 from shine.compiler.arrays import Regression, dot, log, power
+from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.expression_bank import ExpressionBank
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable, Writer
-from shine.search.seeding.bank.one_coordinate import Coordinates
 from shine.search.seeding.fits.correlations import Normalized, beyond_monomials, monomial_basis
 from shine.search.seeding.fits.target_errors import TargetErrors, together
 from shine.search.seeding.screen import target_views

@@ -81,6 +81,14 @@ def test_the_dependence_of_a_classifier_is_one_of_odds():
     assert axes[0].get_ylabel() == "log-odds"
 
 
+def test_axes_have_the_name_and_the_unit_of_the_target():
+    model = SymbolicRegressor(**OPTIONS, units=({"my area": "m^2", "b": "m"}, "m^3")).fit(X, Y.rename("room"))
+    for kind, data in {"fit": (X, Y), "residuals": (X, Y), "dependence": (X,), "band": ()}.items():
+        for axes in np.atleast_1d(model.plot(kind, *data)):
+            assert "room [m^3]" in axes.get_xlabel() + axes.get_ylabel()
+    assert components().plot("dependence", X, features=["b"]).get_ylabel() == "prediction"
+
+
 def test_an_index_draws_another_formula():
     (axes,) = panels(1)
     one().plot("fit", X, Y, index=0, ax=axes)

@@ -19,11 +19,14 @@ from unit.faces.live.test_watch import DATA, LAW, ODDS, X, settings
 import shine
 from shine.base.errors import ShineError
 from shine.estimators import SymbolicClassifier, SymbolicRegressor
+from shine.evaluate.losses.form import loss_of
 from shine.faces.live import notebook, parts, server
 from shine.faces.live.view import Live
+from shine.lang.parse import parse
 from shine.search.evolution.observers import Observers
 from shine.search.kinds.classes import ClassesProblem
 from shine.search.run import search
+from shine.search.view import Explained
 
 NOISY = replace(DATA, target=DATA.target + np.random.default_rng(1).normal(0, 0.01, DATA.n_rows))
 """No formula fits them exactly, so that no search ends by itself."""
@@ -229,8 +232,16 @@ def test_before_the_first_population_it_shows_what_the_seeding_has_found():
     seen(use, given=endless(seeding=0.9, islands=1))
 
 
+@pytest.mark.parametrize("noise", ["absolute", "relative"])
+def test_r2_weighs_the_rows_as_the_loss_does(noise):
+    weights = 1.0 if noise == "absolute" else NOISY.target**-2.0
+    mean = np.average(NOISY.target, weights=weights * np.ones(NOISY.n_rows))
+    left, total = (np.sum(weights * (NOISY.target - than) ** 2) for than in (NOISY.columns[1], mean))
+    assert Explained(NOISY, noise, loss_of("mse"))(parse("b", ("a", "b"))) == pytest.approx(1 - left / total)
+
+
 @pytest.mark.slow
-def test_r2_counts_errors_as_the_loss_does():
+def test_the_weights_of_r2_are_told():
     shown = {}
 
     def use(page):

@@ -160,10 +160,10 @@ def test_losses_that_hardly_differ_are_not_magnified(losses, label):
 
 
 @pytest.mark.parametrize(("begins", "told"), [(0.1, 0), (19.0, 1)])
-def test_the_time_before_the_first_generation_is_the_seedings(begins, told):
+def test_a_long_time_before_the_first_generation_is_told(begins, told):
     lines = [{"generation": at, "seconds": begins + at, "loss": 1.0 / (at + 1)} for at in range(6)]
     drawing = render(history_figure(lines, Formula(parse("a", ("a",)), 0.1, None)).drawing)
-    assert drawing.count(">seeding</text>") == told
+    assert drawing.count(">no generation yet</text>") == told
 
 
 def test_few_dots_are_large_and_strong():

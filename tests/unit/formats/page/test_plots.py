@@ -57,7 +57,8 @@ def test_fits_are_drawn_row_by_row(axes):
     ("draw", "labels"),
     [
         (plots.predictions, ("measured heat flux [kW]", "predicted heat flux [kW]")),
-        (plots.residuals, ("predicted heat flux [kW]", "residual")),
+        (plots.residuals, ("predicted heat flux [kW]", "residual of heat flux [kW]")),
+        (plots.order, ("row", "residual of heat flux [kW]")),
         (lambda *given: plots.dependence(*given[:2], "a", *given[2:]), ("a", "heat flux [kW]")),
     ],
 )

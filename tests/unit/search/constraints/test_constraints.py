@@ -410,3 +410,12 @@ def test_a_guess_that_breaks_the_limit_of_an_argument_is_told(guess):
 def test_the_spelling_of_pysr_is_answered_with_the_equivalent():
     with pytest.raises(ValueError, match=r"write constraints=\{'arguments': \{'\^': \(-1, 1\)\}\}"):
         search_of_powers(constraints={"^": (-1, 1)})
+
+
+@pytest.mark.parametrize(
+    ("unit", "name", "shown"),
+    [("kW", "heat", "heat [kW]"), ("1", "share", "share"), (None, "y", "y"), ("kW", "heat [kW/m2]", "heat [kW/m2]")],
+)
+def test_the_target_is_shown_with_its_unit(unit, name, shown):
+    constraints = Constraints() if unit is None else Constraints(units={"a": "kg"}, target_unit=unit)
+    assert constraints.with_unit(name) == shown

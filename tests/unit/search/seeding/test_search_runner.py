@@ -28,8 +28,8 @@ from shine.lang.forms.primitives import select
 from shine.lang.vocabulary import primitive_table
 from shine.search.problem.preparation import linearizer_of
 from shine.search.seeding import SeedingSettings, SeedingTask, find_guesses, search_runner, search_table
+from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Writer
-from shine.search.seeding.bank.one_coordinate import Coordinates
 from shine.search.seeding.effort import Deadline, Effort
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import Rows
@@ -282,7 +282,7 @@ def test_a_plan_is_read_one_round_ahead(at_once):
     def plan():
         for number in range(5):
             read.append(number)
-            yield RoundEnd(1)
+            yield RoundEnd()
 
     runner = SearchRunner(Pool(Deaf), Effort(deadline=Deadline(lambda: 0.0, 1.0)), np.random.default_rng(0))
     points = runner(plan())
@@ -299,7 +299,7 @@ def test_the_generator_ends_where_the_plan_was_left(at_once):
         while True:
             rng.random()
             drawn_there.append(rng.bit_generator.state)
-            yield RoundEnd(1)
+            yield RoundEnd()
 
     points = SearchRunner(Pool(Deaf), Effort(deadline=Deadline(lambda: 0.0, 1.0)), rng)(plan())
     next(points)

@@ -8,8 +8,8 @@ import pytest
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.interpret import evaluate_tape
+from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Writer, tape
-from shine.search.seeding.bank.one_coordinate import Coordinates
 from shine.search.seeding.symmetries import PolynomialModel, share_left, systems
 
 LAWS = {

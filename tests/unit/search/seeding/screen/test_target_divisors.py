@@ -5,9 +5,9 @@ import pytest
 
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
+from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.expression_bank import ExpressionBank
 from shine.search.seeding.bank.formula_writer import Writer
-from shine.search.seeding.bank.one_coordinate import Coordinates
 from shine.search.seeding.screen.screen import (
     POWERS,
     Screen,
