@@ -95,7 +95,7 @@ def a_guess_is_in_the_first_population_in_every_form(face: str) -> None:
     forms: list[Any] = [LAW, f"3.0*({LAW}) + 1.0", "x1*x0 + np.sin(x0)", f"lambda x1, x0: {LAW}"]
     if face != "config":
         forms += [_law, lambda x1, x0: x0 * x1 + math.sin(x0)]
-    first = {"generations": 0, "population": 4, "max_size": 15}
+    first = {"generations": 0, "population": 5, "max_size": 15}
     assert occurrences(search(face, **first).expressions, "sin(x0)") == 0
     for guess in forms:
         assert occurrences(search(face, guesses=[guess], **first).expressions, "sin(x0)") > 0, guess

@@ -207,6 +207,7 @@ class Scorer:
         # Slices depend on the clock, so none may depend on what those before it have found.
         useless = np.maximum(limits, archive.entrance(new)) if self._first is not None else limits
         slices: list[tuple[Population, Scores, Scores]] = []
+        self._refuted = []
         while done < len(new):
             now = np.arange(done, min(done + self._slice, len(new)))
             some = new if len(now) == len(new) else new.take(now)
@@ -214,14 +215,19 @@ class Scorer:
             done += len(now)
         if self._deadline.is_over:
             raise OutOfTime
-        # The slices depend on the clock; the order of the memory must not, nor which of equals stays in the archive.
+        # The slices depend on the clock; the order of the memory must not, nor what stays in the archive or is refuted.
         before = Scores.concatenate([before for _, before, _ in slices])
         after = Scores.concatenate([after for *_, after in slices])
         fitted = Population.concatenate([individuals for individuals, *_ in slices]) if slices else new
+        if len(slices) > 1:
+            self._refuted = []
+            self.archive = archive.updated(new, before, (fitted, after), confirmed=self._confirmed)
+        if self._refuted:
+            refuted = np.concatenate(self._refuted)
+            self.refuted += len(np.unique(refuted))
+            before, after = before.without(_among(new, refuted)), after.without(_among(fitted, refuted))
         values = population.values.take(first, axis=0)
         values[unknown], losses[unknown] = fitted.values, after.losses
-        if self._fitter is not None and len(slices) > 1:
-            self.archive = archive.updated(new, before, (fitted, after), confirmed=self._confirmed)
         self._remember(keys[unknown], before, fitted, after)
         return replace(population, values=values.take(inverse, axis=0)), losses[inverse]
 
@@ -255,12 +261,7 @@ class Scorer:
             before = after.without(np.isin(np.arange(len(new)), better))
         # Constants are fitted for the whole line; a simpler form may be better with those before the fit.
         more = [(individuals.take(better), after.take(better))] if len(better) else []
-        self._refuted = []
         self.archive = self.archive.updated(new, before, *more, confirmed=self._confirmed)
-        if self._refuted:
-            keys = np.concatenate(self._refuted)
-            self.refuted += len(np.unique(keys))
-            before, after = before.without(_among(new, keys)), after.without(_among(individuals, keys))
         self.evaluations += len(individuals)
         elapsed = self._deadline.clock() - began
         # Time that a slice should take, so that a run ends soon after its deadline.

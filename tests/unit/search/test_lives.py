@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 import shine
 from shine.base.parallel import opened
@@ -83,7 +84,10 @@ def test_a_limit_of_stagnation_ends_the_search_in_its_first_life():
     assert {progress.life for progress in told} == {0}
 
 
-@pytest.mark.parametrize("options", [{}, {"seeding": 0.5, "generations": 30}, {"islands": 2, "migration_interval": 2}])
+CUT_SHORT = [{}, {"seeding": 0.5, "generations": 30}, {"islands": 2, "migration_interval": 2}]
+
+
+@pytest.mark.parametrize("options", mostly_slow(CUT_SHORT, fast=[{}]))
 def test_a_search_that_is_cut_short_in_any_life_goes_on_to_the_same_end(options: dict[str, Any]):
     whole, states, _ = found(**options)
     assert states[-1].past.lives >= 2
@@ -113,6 +117,7 @@ def test_a_higher_limit_of_generations_goes_on_to_the_end_of_a_longer_search():
         assert front(found(read_again(kept[-1]))[0]) == front(whole)
 
 
+@pytest.mark.slow
 def test_threads_and_workers_change_nothing():
     options = {"islands": 2, "migration_interval": 2, "generations": 30}
     alone = found(threads=1, **options)[0]

@@ -88,3 +88,16 @@ def test_unknown_functions_hold_between_the_values_but_groups_have_nothing_betwe
     course = result.best.predict(np.column_stack([np.linspace(10, 50, 81), np.zeros(81)]))
     assert result.best.r2 > 0.5
     assert np.count_nonzero(np.diff(np.sign(np.diff(course)))) <= 4
+
+
+def test_what_is_refuted_does_not_depend_on_the_slices_of_time(monkeypatch):
+    rng = np.random.default_rng(0)
+    t, group = rng.integers(1, 6, 160), rng.integers(0, 4, 160)
+    y = (1.0 + group) * np.array([1.0, 4, 1.5, 5, 2])[t - 1] + rng.normal(0, 0.1, 160)
+    settings = {"generations": 8, "population": 200, "seeding": 0, "seconds": None, "seed": 1}
+    found = []
+    for size in (1, 7, 100_000):
+        monkeypatch.setattr("shine.search.evolution.scoring.FIRST_SLICE", size)
+        result = shine.evolve(np.column_stack([10.0 * t, group]), y, template="k[x1]*f(x0)", **settings)
+        found.append(([(str(model), model.loss) for model in result.front], result.evaluations))
+    assert found[0] == found[1] == found[2]
