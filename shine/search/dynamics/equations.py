@@ -48,10 +48,11 @@ def equations_of(model: Model) -> tuple[Equation, ...]:
     if not isinstance(model, TemplateModel):
         return (Equation(_plain(model, model)),)
     outputs = (model,) if model.output is not None else model.outputs
-    return tuple(
-        Equation(_plain(each, model), _names(each.law, number if model.output is None else model.output))
-        for number, each in enumerate(outputs)
-    )
+    equations = []
+    for number, each in enumerate(outputs):
+        names, factors = _names(each.law, number if model.output is None else model.output)
+        equations.append(Equation(_plain(each, model), names, factors=factors))
+    return tuple(equations)
 
 
 def unknowns_of(equations: Sequence[Equation], parameters: Mapping[str, Parameter]) -> Unknowns:
@@ -81,18 +82,21 @@ def _plain(output: Model, whole: Model) -> Model:
     return Model(output.tree, whole.loss, whole.r2, whole.weights, digits=whole.digits)
 
 
-def _names(law: Law, output: int) -> tuple[str, ...] | None:
-    """Names of the constants of an output; None if they cannot be told."""
+def _names(law: Law, output: int) -> tuple[tuple[str, ...] | None, tuple[float, ...] | None]:
+    """Names of the constants of an output, and factors, as -1 where a sign is part of one; None if neither is known."""
     written = with_named_constants(law.composed(output))[1].tolist()
     for every in (True, False):
         marked, names, values = _marked(law, every)
-        found = with_named_constants(marked.composed(output))[1] - MARK
-        places = [int(place) if place >= 0 else -1 for place in found.tolist()]
-        if len(places) == len(written) and all(
-            place < 0 or values[place] == value for place, value in zip(places, written, strict=True)
-        ):
-            return tuple(KNOWN if place < 0 else names[place] for place in places)
-    return None
+        found = with_named_constants(marked.composed(output))[1].tolist()
+        if len(found) != len(written):
+            continue
+        known = {sign * (place + MARK): (names[place], sign) for place in range(len(names)) for sign in (1.0, -1.0)}
+        own = [known.get(each, (KNOWN, 1.0)) for each in found]
+        right = {each: sign * values[names.index(name)] for each, (name, sign) in known.items()}
+        if all(right.get(each, each) == value for each, value in zip(found, written, strict=True)):
+            factors = tuple(sign for _, sign in own)
+            return tuple(name for name, _ in own), factors if set(factors) - {1.0} else None
+    return None, None
 
 
 def _marked(law: Law, every: bool) -> tuple[Law, list[str], list[float]]:

@@ -61,7 +61,7 @@ def values(estimator, columns=X):
 @pytest.mark.filterwarnings("ignore::shine.ExtrapolationWarning")  # rows of weight 0 are predicted, too
 @pytest.mark.parametrize("estimator", [REGRESSOR, CLASSIFIER, TRANSFORMER], ids=named)
 def test_no_check_of_scikit_learn_fails(estimator):
-    short = clone(estimator).set_params(generations=1, population_size=20)
+    short = clone(estimator).set_params(generations=1, population_size=40)
     results = check_estimator(short, on_fail=None, on_skip=None)
     assert len(results) > 50
     assert [(each["check_name"], each["exception"]) for each in results if each["status"] == "failed"] == []
