@@ -74,6 +74,7 @@ FAST = [
 """Tables that are fitted by default; the others are slow."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", mostly_slow([*ORDINARY, *EXTREME], FAST))
 def test_an_awkward_table_is_fitted(table, skipped, capfd):
     X, y = {**ORDINARY, **EXTREME}[table]
@@ -83,6 +84,7 @@ def test_an_awkward_table_is_fitted(table, skipped, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", mostly_slow(["mse", "mae", "rmse", "nmse", "r2"], fast=["mse", "mae"]))
 @pytest.mark.parametrize("spread", mostly_slow([0, 300], fast=[300]))
 def test_weights_of_any_size_are_weights(loss, spread, skipped):
@@ -144,6 +146,7 @@ def test_a_table_drawn_at_random_is_fitted_or_refused(number, skipped):
     assert not skipped()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", mostly_slow([1e-300, 1e-30, 1.0, 1e15, 8e27, 1e300, 1.7e308], fast=[1.7e308]))
 def test_classes_of_rows_of_any_weight_have_odds(weight):
     model = fitted(ONE[:, None], (ONE > 3).astype(int), np.full(100, weight), kind=SymbolicClassifier, **TO_THE_END)

@@ -12,6 +12,7 @@ from helpers.tiny_tables import COLUMNS, TARGETS, TinyCase, tiny_case
 CASES = 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", mostly_slow(range(CASES), fast=[0, 3, 8]))
 def test_a_fit_of_a_few_rows_of_any_scale_is_sensible(number):
     kind, text = tiny_outcome(tiny_case(number))

@@ -69,6 +69,7 @@ def test_a_run_is_read_back_as_it_was(waves: str) -> None:
     assert "height at t = 2" in Path("runs/waves/report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_program_of_the_run_integrates_it(waves: str) -> None:
     pytest.importorskip("scipy")
     found = shine("export", waves, "--to", "python", "--name", "waves", "--out", "waves.py")

@@ -161,6 +161,7 @@ def without_reader(*arguments: str) -> tuple[int, bytes]:
     return running.wait(60), errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     mostly_slow(
@@ -178,6 +179,7 @@ def test_a_run_without_a_reader_is_kept(small: Path) -> None:
     assert read_result("runs/small").stopped_by == "loss"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize(
     "arguments",

@@ -31,6 +31,7 @@ def somewhere(rng: np.random.Generator, shape: int | tuple[int, ...] = ()) -> np
     return np.ldexp(rng.normal(size=shape) + 2, rng.integers(-1074, 1022, shape) * (rng.random(shape) < 0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mse", "mae", "huber", "log_cosh"])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_errors_of_a_fit_are_those_of_its_predictions(name, seed):

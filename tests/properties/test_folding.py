@@ -65,6 +65,7 @@ def values() -> np.ndarray:
     return evaluated(trees())
 
 
+@pytest.mark.slow
 def test_there_is_something_to_fold():
     assert np.isfinite(values()).sum() > 100
     used = " ".join(map(str, trees()))

@@ -86,6 +86,7 @@ def tiers() -> dict[str, Tiers]:
     return {dtype: Tiers(individuals(0), dtype) for dtype in ("float64", "float32")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", mostly_slow(range(9), fast=[7]))
 @each_dtype
 def test_all_tiers_agree_around_the_sizes_of_vectors_tiles_and_chunks(dtype, rows, tiers):
@@ -114,6 +115,7 @@ def exact_error(predictions: list[float], target: list[float], weights: list[flo
     return (sum(a * b * b for a, b in zip(w, y, strict=True)) - slope * product) / whole, slope
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", ["reference", "machine", "native"])
 @pytest.mark.parametrize("weighted", [False, True])
 @each_dtype
@@ -142,6 +144,7 @@ def test_a_scaled_loss_is_right_at_every_scale_or_the_line_is_none(dtype, weight
             assert loss == (pytest.approx(float(error), rel=1e-6) if representable else np.inf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["log_cosh", "student_t"])
 @each_dtype
 def test_sums_of_logarithms_have_the_same_bits_in_machine_and_native_code(dtype, loss):
@@ -165,6 +168,7 @@ def test_they_agree_whatever_the_number_of_threads(dtype, threads, tiers, monkey
     assert tiers[dtype].disagreements(data, ASKED[1::4], threads) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", mostly_slow([300, 1000], fast=[300]))
 @pytest.mark.parametrize("dtype", mostly_slow(["float64", "float32"], fast=["float64"]))
 def test_large_individuals_agree(dtype, size):

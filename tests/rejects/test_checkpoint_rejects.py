@@ -138,6 +138,7 @@ def test_a_key_of_random_numbers_that_is_none(run: Path, good: Checkpoint, tmp_p
     assert told is not None and "key of an island must be a whole number from 0 to 18446744073709551615" in told, told
 
 
+@pytest.mark.slow
 def test_arrays_of_wrong_content(run: Path, good: Checkpoint, tmp_path: Path) -> None:
     arrays = good.arrays
     codes, sizes, scores = arrays["islands.codes"], arrays["islands.sizes"], arrays["archive.scores"]

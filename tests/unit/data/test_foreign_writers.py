@@ -53,6 +53,7 @@ def test_csv_writes(
     check(path, rows, heading)
 
 
+@pytest.mark.slow
 @few
 @given(
     rows=ROWS,

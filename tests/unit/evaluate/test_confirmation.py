@@ -24,6 +24,7 @@ def dataset_of(weighted: bool) -> Dataset:
 LOSSES = ["mse", "rmse", "r2", "mae", "huber", "log_cosh", "student_t", "poisson", "quantile"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", mostly_slow(LOSSES, fast=["mse", "student_t"]))
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("weighted", [False, True])

@@ -13,6 +13,7 @@ TABLE["y"] += RNG.normal(0, 0.002, len(T))
 LAW = "a*exp(b/(t [K] - c))"
 
 
+@pytest.mark.slow
 def test_constants_and_their_errors_are_those_of_least_squares():
     found = shine.fit(LAW, TABLE, "y").best
     best, covariance = curve_fit(lambda t, a, b, c: a * np.exp(b / (t - c)), T, TABLE.y, [8, -350, -45])
@@ -21,6 +22,7 @@ def test_constants_and_their_errors_are_those_of_least_squares():
     assert list(errors) == pytest.approx(np.sqrt(np.diag(covariance)), rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "constants"),
     {
@@ -36,6 +38,7 @@ def test_the_start_may_be_far_away(text, constants):
     assert shine.fit(text, x[:, None], y, features=["x"]).best.r2 > 1 - 1e-9
 
 
+@pytest.mark.slow
 def test_bounds_groups_and_fixed_numbers():
     bounded = shine.fit(LAW, TABLE, "y", parameters={"c": (-60, -50)}).best
     assert bounded.constants["c"] == -50

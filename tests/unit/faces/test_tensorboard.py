@@ -33,6 +33,7 @@ def test_each_search_has_a_folder_with_curves_and_formulas(tmp_path: Path):
     assert all(text in content for text in (b"loss", b"wide", b"evolution.population", b"| complexity |"))
 
 
+@pytest.mark.slow
 def test_few_generations_of_a_long_search_are_written_and_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("tensorboardX")
     log, written = TensorBoard(tmp_path), list[int]()

@@ -39,6 +39,7 @@ def test_conditions_of_julia_are_read(text, same):
 DEEP = "(" * 4000 + "x ? 1 : 2" + ")" * 4000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x ? y", "x ?? y : 3", "(x > 0 ? 1", "x : y ? 3", "?" * 5000, DEEP[:5000], DEEP])
 def test_half_a_condition_is_refused_as_it_is_written(text):
     with pytest.raises(UnsupportedSyntaxError, match=r"not a Python expression|nested too deeply"):

@@ -28,6 +28,7 @@ def texts(population: shine.Population) -> list[str]:
 # Random
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_size", [1, 2, 3, 10, 1000])
 def test_random_individuals_keep_the_size_and_reach_it(max_size):
     population = shine.Population.random(300, max_size=max_size, rng=np.random.default_rng(0))

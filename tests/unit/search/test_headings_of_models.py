@@ -59,6 +59,7 @@ def test_with_scaled_columns_a_warm_start_and_a_pickle():
     check(pickle.loads(pickle.dumps(estimator)).front_)
 
 
+@pytest.mark.slow
 def test_in_each_estimator_and_in_evolve():
     check(shine.SymbolicClassifier(**QUICK).fit(X, LAW.median() < LAW).front_)
     for front in shine.SymbolicTransformer(2, **QUICK).fit(X, LAW).front_:

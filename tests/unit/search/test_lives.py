@@ -53,6 +53,7 @@ def read_again(state: State) -> State:
     return State.from_arrays(state.header(), state.to_arrays(), table)
 
 
+@pytest.mark.slow
 def test_a_search_begins_anew_counts_on_and_never_becomes_worse():
     result, states, told = found()
     assert [progress.generation for progress in told] == list(range(len(told)))
@@ -72,6 +73,7 @@ def test_what_is_told_is_the_best_of_all_lives():
     assert alone != sorted(alone, reverse=True)
 
 
+@pytest.mark.slow
 def test_lives_differ_and_follow_from_the_seed():
     begins = {state.past.lives: state.archive.best_loss for state in reversed(found()[1])}
     assert len(set(begins.values())) > 1
@@ -87,6 +89,7 @@ def test_a_limit_of_stagnation_ends_the_search_in_its_first_life():
 CUT_SHORT = [{}, {"seeding": 0.5, "generations": 30}, {"islands": 2, "migration_interval": 2}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", mostly_slow(CUT_SHORT, fast=[{}]))
 def test_a_search_that_is_cut_short_in_any_life_goes_on_to_the_same_end(options: dict[str, Any]):
     whole, states, _ = found(**options)
@@ -107,6 +110,7 @@ def test_a_state_without_the_formulas_of_former_lives_is_refused():
         State.from_arrays(state.header(), arrays, table)
 
 
+@pytest.mark.slow
 def test_a_higher_limit_of_generations_goes_on_to_the_end_of_a_longer_search():
     whole, states, _ = found()
     end = next(at for at, state in enumerate(states) if state.past.lives == 1)
@@ -126,6 +130,7 @@ def test_threads_and_workers_change_nothing():
     assert front(alone) == front(found(threads=2, **options)[0]) == front(shared)
 
 
+@pytest.mark.slow
 def test_an_interrupt_in_a_later_life_hands_over_what_all_lives_found():
     _, _, told = found()
     best = min(progress.best_loss for progress in told if progress.life == 0)
@@ -142,6 +147,7 @@ def test_an_interrupt_in_a_later_life_hands_over_what_all_lives_found():
     assert result.front[-1].loss <= best * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_a_callback_ends_the_search_where_a_life_ends():
     _, states, told = found()
     end = next(progress.generation for progress in told if progress.life == 1) - 1
@@ -152,6 +158,7 @@ def test_a_callback_ends_the_search_where_a_life_ends():
     assert (result.stopped_by, result.generations) == ("callback", end)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["template", "objective", "classes"])
 def test_all_kinds_of_problems_live_again(kind: str):
     told: list[Progress] = []

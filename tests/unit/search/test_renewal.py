@@ -73,6 +73,7 @@ def test_a_callback_ends_the_run_also_where_a_sample_ends():
     assert (result.stopped_by, result.generations) == ("callback", 3)
 
 
+@pytest.mark.slow
 def test_the_limit_of_generations_may_fall_on_the_end_of_a_sample():
     result, _, told = found(3, generations=6)
     assert (result.stopped_by, told[-1]) == ("generations", 6)

@@ -9,6 +9,7 @@ from helpers.markers import mostly_slow
 import shine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "beside", mostly_slow([[], ["sigma"], ["groups"], ["sigma", "groups"]], fast=[["sigma", "groups"]])
 )

@@ -42,6 +42,7 @@ def dask_jobqueue():
     signal.signal(signal.SIGINT, interrupt)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("dask_jobqueue") is None, reason="needs dask-jobqueue")
 def test_ctrl_c_stays_what_it_was():
     code = (

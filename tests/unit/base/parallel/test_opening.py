@@ -34,6 +34,7 @@ def test_other_users_of_joblib_have_processes_of_their_own():
         assert list(pool.results(abs, [-3])) == [3]
 
 
+@pytest.mark.slow
 def test_processes_are_kept_for_the_next_search():
     with opened(workers=1) as pool:
         assert pool is not None

@@ -87,6 +87,7 @@ def test_the_result_of_a_search_predicts_a_reordered_frame():
     assert result.predict(rows[rows.columns[::-1]]).tolist() == result.predict(FRAME.to_numpy()).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [shine.SymbolicRegressor, shine.SymbolicClassifier, shine.SymbolicTransformer])
 def test_an_estimator_wants_the_columns_of_fit_and_says_how_to_pass_them(kind):
     X = pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20.0) % 3})

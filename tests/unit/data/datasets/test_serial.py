@@ -31,6 +31,7 @@ def test_sums_over_pairs_of_rows_are_those_of_the_dense_matrix() -> None:
     np.testing.assert_allclose(SERIAL.correlated(columns), columns @ DENSE @ columns.T)
 
 
+@pytest.mark.slow
 def test_the_correlation_of_a_process_is_found_beside_slow_columns() -> None:
     rng, found = np.random.default_rng(2), []
     for _ in range(20):

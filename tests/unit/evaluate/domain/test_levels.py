@@ -68,6 +68,7 @@ def test_the_points_of_a_wide_table_are_few():
     assert max(each.points(rows).columns.size for each in Levels.of(rows)[:3]) <= 1 << 16
 
 
+@pytest.mark.slow
 def test_a_search_answers_with_a_formula_that_holds_between_the_values():
     levels, rng = np.array([5.0, 1, 6, 2, 8]), np.random.default_rng(5)
     y = levels[X[:, 0].astype(int) - 1] + 2 * X[:, 2] + rng.normal(0, 0.3, 200)
@@ -78,6 +79,7 @@ def test_a_search_answers_with_a_formula_that_holds_between_the_values():
     assert np.count_nonzero(np.diff(np.sign(np.diff(course)))) <= 5
 
 
+@pytest.mark.slow
 def test_unknown_functions_hold_between_the_values_but_groups_have_nothing_between():
     rng = np.random.default_rng(0)
     levels, factors = np.array([1.0, 4, 1.5, 5, 2]), np.array([1.0, 2, 0.5, 1.5])
@@ -90,6 +92,7 @@ def test_unknown_functions_hold_between_the_values_but_groups_have_nothing_betwe
     assert np.count_nonzero(np.diff(np.sign(np.diff(course)))) <= 4
 
 
+@pytest.mark.slow
 def test_what_is_refuted_does_not_depend_on_the_slices_of_time(monkeypatch):
     rng = np.random.default_rng(0)
     t, group = rng.integers(1, 6, 160), rng.integers(0, 4, 160)

@@ -171,6 +171,7 @@ def random_population(n, seed, primitives=MIXED, width=24):
     return ptc2(n, primitives, width, 8, Terminals(share=0.5), np.random.default_rng(seed))
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.integers(0, 2**32), st.sampled_from(["mse", "mae"]), st.booleans(), st.booleans(), st.sampled_from([1, 2, 9, 40])

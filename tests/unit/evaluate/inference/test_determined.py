@@ -20,6 +20,7 @@ def test_rows_that_separate_the_classes_bound_the_odds_on_one_side(loss):
     assert (low > 0).all() and np.isinf(high).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formula", ["25*x - 2", "0.5*x - 1.5", "9*exp(x) - 7", "20*tanh(3.1*x) - 1"])
 def test_intervals_hold_constants_that_are_less_likely_than_the_best(formula):
     rng = np.random.default_rng(1)

@@ -86,6 +86,7 @@ def test_sums_stand_for_rows_that_are_not_there():
     assert found.rows == ROWS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["even noise", "weights", "absolute errors"])
 def test_formulas_that_share_a_pass_have_the_sums_of_their_own_passes(which):
     basis = both(which)[0].basis
@@ -99,6 +100,7 @@ def test_formulas_that_share_a_pass_have_the_sums_of_their_own_passes(which):
         assert shared.slope == pytest.approx(own.slope, rel=1e-6, abs=1e-9 * np.abs(own.normal).max())
 
 
+@pytest.mark.slow
 def test_a_formula_without_a_value_where_a_row_has_no_weight_shares_a_pass():
     weights = np.ones(ROWS)
     weights[:10] = 0

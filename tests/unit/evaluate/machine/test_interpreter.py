@@ -57,6 +57,7 @@ def same(first: np.ndarray, second: np.ndarray) -> bool:
     return bool(same_bits(first, second).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), list(product(ARITHMETIC, ARITHMETIC)))
 @each_dtype
 def test_every_pair_rounds_twice_whatever_its_operands_are(dtype, first, second):

@@ -108,6 +108,7 @@ def test_readings_count_by_the_sizes_of_their_errors():
     assert fit.noise[0] == pytest.approx(0.05, rel=0.25)
 
 
+@pytest.mark.slow
 def test_a_long_chaotic_run_is_fitted_in_stretches():
     system = compiled(SYSTEMS["Lorenz"].rates)
     data = together(readings("Lorenz", np.linspace(0, 25, 501), 0.02))

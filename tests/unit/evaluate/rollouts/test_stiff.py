@@ -29,6 +29,7 @@ def robertson(constants=(0.04, 1e4, 3e7)):
     return found.y.T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "implicit"])
 def test_robertsons_reaction_is_that_of_scipy(method):
     found = compiled(*ROBERTSON).rollout(START, TIMES, method=method)

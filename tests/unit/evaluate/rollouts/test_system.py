@@ -29,6 +29,7 @@ def test_a_rollout_is_that_of_scipy(name, method):
     assert np.abs(found.states - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "method"),
     [*((name, "explicit") for name in SYSTEMS), *((name, "implicit") for name in list(SYSTEMS)[::4])],

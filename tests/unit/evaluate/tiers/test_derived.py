@@ -114,6 +114,7 @@ def test_no_columns_are_made_if_they_would_take_too_much_memory():
         assert columns.tables(individuals(), 8) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_each_function_of_a_function_is_its_own_column(dtype):
     # Three levels deep, of which only two are columns, and with other operands around them.

@@ -57,6 +57,7 @@ def test_a_line_ignores_moderate_outliers():
     assert (found.slopes[0], found.intercepts[0]) == pytest.approx((3, 1), abs=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", mostly_slow([*TEXTS, "poisson", "logistic"], fast=[*list(TEXTS)[::8], "logistic"]))
 def test_lines_have_the_least_loss(name):
     rng = np.random.default_rng(1)
@@ -78,6 +79,7 @@ def test_lines_have_the_least_loss(name):
     assert (losses <= best + tolerance * np.abs(best)).all()
 
 
+@pytest.mark.slow
 def test_no_line_is_worse_than_that_of_least_squares():
     target = np.sin(X[:, 0]) * X[:, 1] + RNG.standard_t(1.5, 203)
     for name in ("quantile", "student", "huber"):
@@ -111,6 +113,7 @@ def test_simpler_lines_are_found_where_they_suffice():
     assert plain.losses[0, 3] == pytest.approx(np.abs(noise).mean())
 
 
+@pytest.mark.slow
 def test_counts_whose_line_of_least_squares_is_negative_get_a_line():
     x = np.linspace(0, 1, 60)
     counts = np.where(x < 0.7, 0.0, np.exp(9 * (x - 0.7)))

@@ -123,6 +123,7 @@ def test_weights_of_one_have_the_bits_of_no_weights_except_for_sums_of_logarithm
         assert one == pytest.approx(other, rel=1e-14) if "log(" in text else one.tobytes() == other.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_threshold_hides_only_losses_above_it(name):
     evaluator = evaluator_of(dataset_of(3000), own_loss(TEXTS[name]), False, "float64", "machine")

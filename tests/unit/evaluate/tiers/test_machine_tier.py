@@ -153,6 +153,7 @@ def test_large_data_read_in_place_have_the_same_bits(weighted, scaling, dtype, r
     assert large.predict(population).tobytes() == copied.predict(population).tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tier", "individuals", "rows"),
     mostly_slow(

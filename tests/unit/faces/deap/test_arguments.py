@@ -141,6 +141,7 @@ def of_a_session(text=TEXT, name="protected"):
     return pset, Individual.from_string("mine(ARG0, 0)", pset)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mine", "protected"])
 def test_a_function_without_a_file_is_given_as_text(name):
     pset, individual = of_a_session()

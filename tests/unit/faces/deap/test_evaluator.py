@@ -97,6 +97,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options))
 def test_calls_within_calls_are_computed_once_with_the_same_bits(options, monkeypatch):
     (short, psets), (long, _), (endless, _) = nested(2), nested(3), nested(40)

@@ -46,6 +46,7 @@ USES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", USES)
 def test_if_nothing_was_found_a_system_is_used_only_by_its_index(monkeypatch, fitted, use):
     if use == "sympy":

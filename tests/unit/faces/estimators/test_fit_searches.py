@@ -194,6 +194,7 @@ def test_a_callback_receives_the_formula_with_its_line_in_the_names_of_the_data(
     assert seen[-1].replace("(", "").replace(")", "") in ("3*mass*speed + 7", "3*speed*mass + 7")
 
 
+@pytest.mark.slow
 def test_the_formula_is_in_the_units_of_data_that_are_scaled():
     seen = []
     shine.evolve(

@@ -89,6 +89,7 @@ def classifier(labels):
     return SymbolicClassifier(**{name: each for name, each in QUICK.items() if name != "noise"}).fit(X, labels)
 
 
+@pytest.mark.slow
 def test_a_classifier_has_the_intervals_of_logistic_regression():
     from scipy import optimize
 

@@ -80,6 +80,7 @@ def test_classifiers_do(seed):
     assert np.isfinite(model.best_.predict(fresh)).all()
 
 
+@pytest.mark.slow
 @each_seed
 def test_transformers_do(seed):
     rng = np.random.default_rng(seed)

@@ -49,6 +49,7 @@ def test_columns_beside_a_frame_are_not_needed_to_predict():
     np.testing.assert_array_equal(model.predict(frame), model.predict(frame[["a", "b"]]))
 
 
+@pytest.mark.slow
 def test_rows_of_weight_zero_leave_their_columns_too():
     weights = (np.arange(80) % 2).astype(float)
     cut = np.where(weights > 0, 0.0, 1.0)

@@ -110,6 +110,7 @@ def test_notebooks_show_the_parameters_before_the_fit_and_the_formula_after(prod
     assert set(product._repr_mimebundle_()) == {"text/plain", "text/html", "text/latex"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", mostly_slow(["mse", "mae"], fast=["mse"]))
 def test_every_target_has_its_formula(loss):
     targets = np.column_stack([A * B, A + B, A])
@@ -181,11 +182,13 @@ def test_a_warm_start_goes_on():
     assert quick().fit(X, y).generations_ == 4
 
 
+@pytest.mark.slow
 def test_a_warm_start_begins_anew_with_other_columns():
     model = quick(warm_start=True).fit(X, A * B)
     assert model.fit(np.column_stack([X, A]), A * B).n_features_in_ == 3
 
 
+@pytest.mark.slow
 def test_units_and_constraints_are_given_by_the_headings_of_the_columns():
     frame = pandas.DataFrame({"mass of it": A, "lambda": B})
     model = quick(population_size=200, units=({"mass of it": "kg", "lambda": "m/s"}, "kg*m/s"))

@@ -26,6 +26,7 @@ def quick(**parameters):
     return SymbolicRegressor(**few | {"random_state": 0, "settings": {"seeding": 0.0}} | parameters)
 
 
+@pytest.mark.slow
 def test_groups_are_kept_back():
     model = quick().fit(X, Y, groups=LABELS)
     assert "24 rows of groups" in model.front_.reason

@@ -20,6 +20,7 @@ def first(**parameters):
 CHANGES = [{"max_size": 1}, {"max_size": 3}, {"max_depth": 1}, {"primitives": ["add"]}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", mostly_slow([1.0, 1e60, 1e-60], fast=[1e60]))
 @pytest.mark.parametrize("change", mostly_slow(CHANGES, fast=CHANGES[:1]))
 def test_limits_and_primitives_may_change(scale, change):

@@ -32,6 +32,7 @@ def test_long_lists_say_how_much_is_left_out():
     assert plain(list(range(60)))[-2:] == [49, "... and 10 more"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer", [{"a": ["x" * 1000] * 1000}, {"a": [[["y" * 50] * 60] * 60] * 60}, {"a": "z" * 10**6}]
 )

@@ -100,6 +100,7 @@ def test_after_an_interrupt_the_best_systems_are_kept_and_the_run_goes_on(config
     assert ending(folder) == ending(ran(config, "whole"))
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_numbers_are_shortened_keeps_the_systems(monkeypatch: pytest.MonkeyPatch, config: Path) -> None:
     def interrupted(*arguments: Any) -> Any:
         raise KeyboardInterrupt
@@ -111,6 +112,7 @@ def test_ctrl_c_while_numbers_are_shortened_keeps_the_systems(monkeypatch: pytes
     assert (found.stopped_by, found.systems > 1) == ("interrupted", True)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_run_or_of_other_data_is_refused(config: Path) -> None:
     folder = ran(config, "run", lambda progress: True)
     path = max((folder / "checkpoints").iterdir())

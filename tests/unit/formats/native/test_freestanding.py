@@ -210,6 +210,7 @@ def test_the_smallest_integer_is_a_real_that_fits():
     assert run("fptosi", "f64", "i64", [-(2.0**63)])[0] == -(2**63)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("triple", "dtype"),
     mostly_slow(

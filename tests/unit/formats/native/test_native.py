@@ -228,6 +228,7 @@ print([typing.get_type_hints(each)["return"] for each in (length.length, length.
     assert in_python(module_folder, code) == "True"
 
 
+@pytest.mark.slow
 def test_the_python_module_reports_what_is_wrong(module_folder: Path) -> None:
     code = """
 from quotient import quotient

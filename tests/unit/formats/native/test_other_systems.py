@@ -37,6 +37,7 @@ void batch(const double *x, size_t rows, double *y) { f_batch(x, rows, 3, 1, y);
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the convention is that of x86-64")
 def test_functions_keep_to_windows_calling_convention(tmp_path: Path) -> None:
@@ -88,6 +89,7 @@ def symbols_of_macho(content: bytes) -> set[str]:
     return set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("triple", "name", "read", "prefix"),
     [

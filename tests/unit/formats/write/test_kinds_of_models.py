@@ -183,6 +183,7 @@ def test_the_table_has_every_form():
     assert {form for form, _, _ in FORMS.values()} == set(EXPORTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "form"), mostly_slow(product(KINDS, FORMS), QUICK))
 def test_an_export_has_the_predictions_of_the_model(kind, form, tmp_path):
     to, options, computed = FORMS[form]

@@ -300,6 +300,7 @@ def test_jax_programs_are_differentiated_mapped_over_starts_and_take_controls():
         program["simulate"]([1.0], [0.0, 1.0])
 
 
+@pytest.mark.slow
 def test_a_map_in_jax_is_a_loop():
     pytest.importorskip("jax")
     program = namespace(export_system(MAP, "jax"))

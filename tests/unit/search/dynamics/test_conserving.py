@@ -41,11 +41,13 @@ def rights(text, trajectories):
     return conserving(text, form.trajectories, form.smooth, trajectories.states)
 
 
+@pytest.mark.slow
 def test_of_three_states_one_rate_follows_from_the_others(epidemic):
     own = rights("2*S + I + R", epidemic)
     assert own == {"S": "f0(S, I, R)", "I": "f1(S, I, R)", "R": "-((2)*f0(S, I, R) + f1(S, I, R))"}
 
 
+@pytest.mark.slow
 def test_of_two_states_the_rates_share_a_factor(epidemic):
     two = Trajectories((replace(epidemic.runs[0], states=epidemic.runs[0].states[:, :2]),), ("x", "v"))
     assert rights("v**2/2 - cos(x)", two) == {"x": "f(x, v)*(v)", "v": "-f(x, v)*(sin(x))"}

@@ -45,6 +45,7 @@ UNEXPLAINED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", mostly_slow(range(3), fast=[0]))
 @pytest.mark.parametrize("kind", UNEXPLAINED)
 def test_nothing_was_found_and_why(kind, seed):
@@ -62,6 +63,7 @@ def logistic(noise, start=0.3, count=60):
     return (states + noise * np.random.default_rng(6).standard_normal(count))[:, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.02, 0.2])
 def test_a_law_is_an_answer_with_any_noise_and_so_is_a_system_that_is_nearly_right(noise):
     for rate in ("0.81*x0 - 0.15*x0**2", "1.4 - 0.25*abs(x0 - 2.5)**1.9"):
@@ -69,6 +71,7 @@ def test_a_law_is_an_answer_with_any_noise_and_so_is_a_system_that_is_nearly_rig
     assert CURVE in doubt(form(logistic(noise, 0.01, 120)), "-x0")
 
 
+@pytest.mark.slow
 def test_runs_gaps_and_maps_are_judged_too():
     runs = [logistic(0.05, start) for start in (0.1, 0.6, 2.0)]
     runs[0][::3] = np.nan
@@ -88,6 +91,7 @@ def test_an_oscillator_is_an_answer_though_half_of_its_states_are_noise_for_a_cu
     assert not doubt(form(states, step=2.1), "x1", "-1.001*x0")
 
 
+@pytest.mark.slow
 def test_help_is_what_is_not_done_yet():
     waves = UNEXPLAINED["two waves"][0](None)
     assert "hidden=1, or autonomous=False" in doubt(form(waves), "0.1")

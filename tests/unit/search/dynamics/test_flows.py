@@ -34,6 +34,7 @@ def assert_rates(trees, rates):
         np.testing.assert_allclose(values[:, 0], values[:, 1], rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_chaotic_motion_is_found_from_readings_that_are_too_few_for_rates():
     assert_rates(found(run(0.1 * np.arange(101))), LORENZ)
 
@@ -45,11 +46,13 @@ def test_uneven_steps_several_runs_and_gaps_are_allowed():
     assert_rates(found(first, second), LORENZ)
 
 
+@pytest.mark.slow
 def test_cubic_rates_are_found_after_quadratic_ones():
     rates = ("y*(z - 1 + x**2) + 0.87*x", "x*(3*z + 1 - x**2) + 0.87*y", "-2*z*(1.1 + x*y)")
     assert_rates(found(run(0.1 * np.arange(101), (-1.0, 0.1, 0.5), rates)), rates)
 
 
+@pytest.mark.slow
 def test_little_noise_leaves_the_terms_of_the_law_and_more_none():
     clean = run(0.1 * np.arange(101))
     errors = clean.states.std(axis=0) * np.random.default_rng(0).standard_normal(clean.states.shape)

@@ -61,6 +61,7 @@ def test_an_unknown_function_is_found_beside_a_constant_by_run():
     np.testing.assert_allclose(chosen.of_run(1).rates([[0.0, 1.0]])[0, 1], -0.6, atol=0.03)
 
 
+@pytest.mark.slow
 def test_a_known_equation_is_not_sought():
     form = form_of(springs(), settings("x' = v"))
     assert [part.states for part in form.parts] == [("x",), ("v",)]
@@ -102,6 +103,7 @@ def test_lines_of_another_form_are_refused(text, message):
     assert message in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [

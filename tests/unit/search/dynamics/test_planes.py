@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 
 from shine.lang.parse import parse
 from shine.search.dynamics.conserved import planes_of
@@ -30,6 +31,7 @@ def test_runs_with_other_totals_are_on_no_plane():
     assert planes_of(np.concatenate([states(3.0), states(4.0)]), NAMES) == []
 
 
+@pytest.mark.slow
 def test_equations_with_a_state_written_by_the_others_are_equal_on_the_plane_alone():
     one = np.ones(len(NAMES))
     models = tuple(Model(parse(text, NAMES), 0.0, 1.0, {}) for text in ("-a*b", "c*exp(-d)", "a - c", "0.5"))

@@ -55,6 +55,7 @@ def test_an_exact_map_is_told_from_the_next_in_nats():
     assert "the shortest description of the trajectories; the next needs" in front_of([near, exact]).reason
 
 
+@pytest.mark.slow
 def test_a_simple_system_that_starts_anew_at_each_reading_does_not_drive_the_others_off_the_front():
     law, still = pendulum(("v", "-1.01*x"), ("0.01", "0.01"))
     flattered = replace(still, losses=law.losses / 2, restarts=59, rest=law.rest + 100)
@@ -118,6 +119,7 @@ def test_an_explosion_counts_as_a_difference():
     assert np.isnan(found.trajectories[1]).any()
 
 
+@pytest.mark.slow
 def test_rivals_that_diverge_are_as_far_apart_as_may_be():
     rivals = [system("90*x"), system("95*x")]
     found = next_experiment(rivals, {"x": (1.0, 3.0)}, TIMES, np.ones(1))

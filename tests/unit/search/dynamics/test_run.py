@@ -92,6 +92,7 @@ def test_a_system_travels_to_other_processes():
     np.testing.assert_array_equal(copy.simulate([1.0, 0.0], times), chosen.simulate([1.0, 0.0], times))
 
 
+@pytest.mark.slow
 def test_rates_have_a_column_for_each_state():
     times = np.linspace(0, 8, 40)
     chosen = find_dynamics(together((times, oscillation(times))), settings(), WORK).chosen

@@ -42,6 +42,7 @@ def equations(texts, states):
 EPIDEMIC = ("-1.5*s*i", "1.5*s*i - 0.5*i", "0.5*i")
 
 
+@pytest.mark.slow
 def test_a_flow_from_state_to_state_has_one_constant():
     states = ("s", "i", "r")
     _, fit = system_of(EPIDEMIC, states, [(0.95, 0.05, 0.0)], 16)
@@ -75,6 +76,7 @@ NETWORKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
 def test_numbers_of_molecules_are_ratios_of_shared_terms(name):
     states, (rates, guess, sizes) = ("a", "b", "c"), NETWORKS[name]
@@ -90,6 +92,7 @@ def test_numbers_of_molecules_are_ratios_of_shared_terms(name):
     np.testing.assert_allclose(found, sizes, rtol=0.01)
 
 
+@pytest.mark.slow
 def test_one_law_of_two_states_has_its_constants_once():
     states = ("x", "y", "u", "v")
     rates = ["u", "v", "-1.4*x + 0.5*y", "-1.4*y + 0.5*x"]
@@ -152,6 +155,7 @@ def test_a_term_of_another_state_becomes_a_candidate():
     assert all(each in given[0] or each.model.tree.size <= 3 for each in few)
 
 
+@pytest.mark.slow
 def test_the_law_of_another_state_becomes_a_candidate():
     states = ("p", "q")
     rates = ["1.1 + 0.4*sin(q - p)", "0.7 + 0.4*sin(p - q)"]
@@ -162,6 +166,7 @@ def test_the_law_of_another_state_becomes_a_candidate():
     assert "sin(p - q)" in str(found[0].model.tree)
 
 
+@pytest.mark.slow
 def test_one_law_is_tried_for_states_that_are_exchanged():
     states = ("x", "y", "u", "v")
     rates = ["u", "v", "-1.4*x + 0.5*y", "-1.4*y + 0.5*x"]

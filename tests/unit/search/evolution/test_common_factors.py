@@ -15,6 +15,7 @@ def largest_exponent(population: Population) -> int:
     return int(np.abs(np.log2(constants)).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     [

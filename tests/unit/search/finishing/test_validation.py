@@ -113,6 +113,7 @@ def test_constants_are_fitted_to_all_rows():
     assert best.loss == pytest.approx(float(np.mean((y - best.predict(X)) ** 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["mse", "rmse", "mae", "nmse"])
 @pytest.mark.parametrize("noise", mostly_slow(["absolute", "relative", "log"], fast=["log"]))
 def test_every_loss_and_noise_can_choose_by_fresh_rows(loss, noise):

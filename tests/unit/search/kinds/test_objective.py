@@ -29,6 +29,7 @@ def cubes(predictions):
     return np.mean(np.abs(predictions - Y) ** 3, axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1e160, 1e300])
 def test_targets_near_the_end_of_the_range_have_a_front(size):
     front = shine.evolve(X, Y * size, objective=lambda many: np.abs(many / size - Y).max(axis=1), **QUICK).front
@@ -171,6 +172,7 @@ def test_a_slow_objective_keeps_to_the_time():
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_loss", mostly_slow([0, 1e-300], fast=[0]))
 def test_an_objective_that_reaches_zero_needs_no_least_loss(stop_loss):
     front = shine.evolve(X, Y, objective=lambda many: np.abs(many - Y).max(axis=1), **QUICK, stop_loss=stop_loss).front

@@ -77,6 +77,7 @@ def test_intervals_are_columns_beside_the_predictions(result, new, tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected[values["x"] > 2], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_rows_without_a_value_have_no_prediction(result, tmp_path):
     path = tmp_path / "gaps.parquet"
     parquet.write_table(pyarrow.table({"x": [1.0, None, 2.0], "kind": ["old", "new", None]}), path)

@@ -38,6 +38,7 @@ def test_new_groups_get_their_constants_and_known_ones_keep_theirs():
     np.testing.assert_allclose(model.predict(X), y, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_groups_with_numbers():
     X, y = rows([1.5, 7.0], [2.0, -1.0], [0.3, 0.9])
     model = model_of(labels=None).refit_groups(X[["time [s]", "sample"]].to_numpy(), y)
@@ -61,6 +62,7 @@ def test_shrinkage_draws_new_groups_to_the_known_ones():
         assert after < before
 
 
+@pytest.mark.slow
 def test_whole_numbers_and_bounds_hold_for_new_groups():
     model = model_of(
         "A[g]*t**n[g] + f(t)",
@@ -90,6 +92,7 @@ def test_a_thousand_new_groups():
     np.testing.assert_allclose(model.constants["A"][3:], amplitudes, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_refitted_is_said():
     X, y = rows(["x"], [1.0], [1.0])
     with pytest.raises(DataError, match="has numbers for groups, but in the search they were texts"):

@@ -228,6 +228,7 @@ def test_the_formulas_of_a_front_share_passes_over_many_rows(monkeypatch):
         assert list(shared.values()) == [pytest.approx(ends, rel=1e-6) for ends in own.values()]
 
 
+@pytest.mark.slow
 def test_a_result_prints_the_intervals(result):
     told = repr(result)
     assert re.search(r"with 95 % intervals: .*c0.*\n    c0 = \S+ \(\S+ to \S+\)", told)

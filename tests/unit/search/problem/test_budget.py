@@ -96,6 +96,7 @@ def test_a_search_whose_seconds_end_before_the_first_generation_says_so():
     assert found.front.reason.endswith("the seconds were over before the first generation: allow more")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("primitives", [["add", "sin"], ["mul"]])
 def test_a_search_without_time_has_a_formula_of_all_required_columns(primitives):
     X, required = np.random.default_rng(0).normal(size=(30, 5)), [f"x{place}" for place in range(5)]

@@ -36,6 +36,7 @@ def test_evidence_tells_relative_noise_from_absolute(seed):
     assert model_of(law + rng.uniform(-2, 2, size=30), x) == "absolute"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", mostly_slow([0, 2], fast=[0]))
 def test_what_a_poor_formula_leaves_is_no_noise(seed):
     x = np.random.default_rng(seed).uniform(0.1, 6, 200)
@@ -219,6 +220,7 @@ def test_counts_weigh_by_their_expected_number():
     assert expected.row_weights / expected.row_weights[0] == pytest.approx([1.0, 1 / 4, 2.0])
 
 
+@pytest.mark.slow
 def test_counts_are_fitted_without_bias():
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 8, 400)

@@ -101,6 +101,7 @@ def test_a_law_is_found_at_any_scale(law, scale):
     assert result.best.complexity <= 13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_front_has_no_formula_whose_values_leave_the_range(sign):
     x = np.append(RNG.uniform(0.5, 0.9, 30), 1.0)

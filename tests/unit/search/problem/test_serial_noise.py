@@ -29,6 +29,7 @@ def log(rows: int = 300, noise: float = 0.8) -> tuple[np.ndarray, np.ndarray]:
     return X, X[:, 0] * X[:, 1] + 0.5 * slow(rng, rows, noise)[:, 0]
 
 
+@pytest.mark.slow
 def test_a_log_is_one_until_it_is_shuffled() -> None:
     X, y = log()
     assert correlation(X, y) == pytest.approx(0.8, abs=0.15)
@@ -40,6 +41,7 @@ def test_slow_features_alone_make_no_log() -> None:
     assert correlation(*log(noise=0.0)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_misfit_of_a_sorted_table_is_no_correlation(noise: float) -> None:
     rng = np.random.default_rng(6)
@@ -47,6 +49,7 @@ def test_misfit_of_a_sorted_table_is_no_correlation(noise: float) -> None:
     assert correlation(x[:, None], np.sin(6 * x) + noise * rng.normal(size=200)) == 0
 
 
+@pytest.mark.slow
 def test_the_law_of_a_log_is_chosen_and_its_rows_are_counted() -> None:
     X, y = log()
     found = shine.evolve(X, y, generations=3, seconds=None, seed=0)

@@ -291,6 +291,7 @@ def test_candidates_keep_the_limits(max_size, max_depth):
     assert guesses.candidates.width == guesses.parts.width == max_size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", mostly_slow(["root", "exponential", "monomial times a member", "rational"], fast=["root", "exponential"])
 )

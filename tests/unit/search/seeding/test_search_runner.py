@@ -269,6 +269,7 @@ def test_a_task_that_kills_all_workers_ends_the_search(at_once):
         guesses(drawn(1), pool)
 
 
+@pytest.mark.slow
 def test_nothing_is_sent_before_a_small_bank_is_searched():
     columns = np.random.default_rng(0).uniform(1, 3, (2, 200))
     with Counting(1) as executor, opened(executor) as pool:

@@ -70,6 +70,7 @@ def test_early_searches_have_all_run_after_two_rounds():
     assert {s.name for s in searches_of(2, 2, early=True)} == {s.name for s in SEARCHES if s.only_round is None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", mostly_slow(SEARCHES, fast=SEARCHES[::8]), ids=lambda search: search.name)
 def test_each_search_finds_a_law_of_its_kind(monkeypatch, search):
     monkeypatch.setattr(search_table, "SEARCHES", (search,))

@@ -53,6 +53,7 @@ def test_all_slices_find_what_the_stage_finds_in_one_go():
     assert set(texts(find_guesses(task(), np.random.default_rng(0)))) <= set(every)
 
 
+@pytest.mark.slow
 def test_a_repeated_stage_goes_on_where_the_first_one_was():
     whole = begun()
     expected = [texts(whole.until(number, NEVER)) for number in (2, 5, 9)]
@@ -60,6 +61,7 @@ def test_a_repeated_stage_goes_on_where_the_first_one_was():
     assert [texts(again.until(number, NEVER)) for number in (2, 5, 9)] == [[], *expected[1:]]
 
 
+@pytest.mark.slow
 def test_a_pause_by_the_clock_does_not_end_the_stage():
     ticks = iter(range(10**9))
     stage = begun()

@@ -232,6 +232,7 @@ def test_a_heading_that_is_a_formula_of_other_columns_is_refused_with_the_name_t
         with_names("f(a-b)", HEADINGS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit", ["evolve", "estimator"])
 def test_a_search_takes_headings(fit):
     x = np.random.default_rng(0).uniform(1, 3, 40)

@@ -248,6 +248,7 @@ def test_constants_are_put_into_functions():
     assert values(load(X + calls + library(plus)), x=0.5) == [11.5]
 
 
+@pytest.mark.slow
 def test_functions_may_nest_deeply():
     depth = 1500
     chain = [body(f"f{i}", node("c", f"f{i + 1}", "x"), "c:y:0") for i in range(depth)]

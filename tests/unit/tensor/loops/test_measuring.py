@@ -1,6 +1,7 @@
 import itertools
 
 import numpy as np
+import pytest
 
 from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.module import Module
@@ -23,6 +24,7 @@ def test_multiply_adds_are_counted():
     assert [count for count in counts if count] == [2 * 4 * 4 * 4 * 27, 2 * 64 * 5]
 
 
+@pytest.mark.slow
 def test_each_group_has_a_line():
     x = np.ones((2, 6, 6, 3), np.float32)
     ticks = itertools.count()

@@ -52,6 +52,7 @@ def test_complexity_is_that_of_the_functions(decay):
     assert decay.best.counts[1] == 4  # the rates; a 1 is free
 
 
+@pytest.mark.slow
 def test_predictions_are_those_of_the_expression(decay):
     X = np.column_stack([A, T, GROUPS * 2.0])
     np.testing.assert_allclose(decay.predict(X), DECAY, rtol=1e-9)
@@ -101,6 +102,7 @@ def test_derivatives_of_an_unknown_function():
     assert str(found.best.functions["f"]) == "sin(t)" and found.best.constants["c"] == pytest.approx(3)
 
 
+@pytest.mark.slow
 def test_several_outputs_share_functions_and_parameters():
     Y = np.column_stack([A**2 * np.exp(-0.4 * T), 100 * (A**2 + 0.4)])
     found = evolve(np.column_stack([A, T]), Y, "f(a)*exp(-c*t), 100*(f(a) + c)", ["a", "t"])
@@ -271,6 +273,7 @@ def test_a_search_that_had_no_time_has_a_formula():
     assert found.stopped_by == "seconds" and np.isfinite(found.best.loss) and found.evaluations < 5000
 
 
+@pytest.mark.slow
 def test_displays_show_the_formulas_of_all_outputs(two):
     first, second = two.best.outputs
     assert two.best.latex() == rf"{first.latex()},\quad {second.latex()}"

@@ -42,6 +42,7 @@ def test_starts_near_one_and_those_of_users_stay():
     assert all(map(math.isfinite, starts_of("f(dose)*exp(-k*t/a)", 1e6).values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", mostly_slow([1 / 60, 1440.0], fast=[1440.0]))
 def test_a_law_is_found_in_any_unit_of_a_column(factor):
     rng = np.random.default_rng(0)

@@ -39,6 +39,7 @@ def leaves(composer, found, index=0):
     return found.population.values[index, last - composer.n_leaves : last]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_fit_with_groups_is_that_of_scipy(weighted):
     t, group, y, weights = decays(weighted=weighted)
@@ -77,6 +78,7 @@ def test_linear_formulas_are_fitted_exactly(seed):
     np.testing.assert_allclose(leaves(composer, found), wanted, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_thousand_groups_are_fitted():
     rng = np.random.default_rng(1)
     groups, rows = 1000, 5000
@@ -170,6 +172,7 @@ def test_whole_numbers_are_those_of_an_exhaustive_search():
     assert found.errors[0] == pytest.approx(error(best), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_fixed_constants_keep_their_values():
     t, group, y, _ = decays()
     composer = TextComposer([["A*exp(-k*t) + 2.5*t"]], (A, K), ("t", "group"), 4, "group")
