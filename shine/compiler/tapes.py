@@ -213,7 +213,7 @@ def order_survivors(n: int, most: int, keys: Indices, complexities: Indices, ran
 
 @native("tapes", writes=2)
 def choose_scales(n: int, width: int, states: Floats, limits: Floats, moments: Floats, scales: Floats) -> None:
-    """Write three rows of moments, and the factors that `shine.evaluate.scores.Products.of` describes."""
+    """Write three rows of moments, and the factors that `shine.evaluate.scores.Products` describes."""
     for i in range(n):
         mean, square, product = states[i * width], states[i * width + 1], states[i * width + 2]
         moments[i], moments[i + n], moments[i + 2 * n] = mean, square, product

@@ -6,9 +6,9 @@ measures those (`Measure`); everything else is done here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -111,7 +111,7 @@ _LIMITS = {
     "float64": np.array([SMALL_SQUARE, LARGE_SQUARE, SMALL_MEAN, LARGE_MEAN, SCALE]),
     "float32": np.array([0, np.inf, 0, np.inf, 1]),  # squares of them fit into float64
 }
-"""What `choose_scales` takes, by the number type of predictions."""
+"""What `choose_scales` takes, by the number type of predictions: squares of others never leave float64's range."""
 
 
 @dataclass(frozen=True)
@@ -129,36 +129,29 @@ class Products:
     moments: Floats
     scale: Floats
 
-    @classmethod
-    def of(cls, measured: Callable[[Indices, Floats | None], Floats], which: Indices, dtype: str) -> Self:
-        """The moments of individuals, at a scale at which they have all their digits.
-
-        Parameters
-        ----------
-        measured : callable
-            ``measured(which, scales)``: mean, square, product and perhaps more of each individual, of predictions times
-            the scales, if given.
-        which : ndarray of shape (n_individuals,), int64
-        dtype : str
-            Number type of the predictions: squares of others than float64 never leave float64's range.
-        """
-        states = measured(which, None)
-        moments, scale = np.empty((3, len(which))), np.empty(len(which))
-        choose_scales(len(which), states.shape[1], states, _LIMITS[dtype], moments, scale)
-        extreme = np.flatnonzero(scale != 1)
-        if len(extreme):
-            moments[:, extreme] = measured(which[extreme], scale[extreme])[:, :3].T
-        return cls(moments, scale)
-
 
 class Measure(Protocol):
-    """Measurements of a tier on the individuals at some positions of a population, one pass over the rows each."""
+    """Measurements of a tier on the individuals at some positions of a population, one pass over the rows each;
+    `dtype` is the number type of the predictions."""
+
+    dtype: str
 
     def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``."""
 
-    def products(self, which: Indices) -> Products:
-        """Moments for linear scaling."""
+    def moments(self, which: Indices, scales: Floats | None = None) -> Floats:
+        """Mean, square, product (see `Products`) and perhaps more of each individual's predictions, times a scale."""
+
+
+def products_of(measure: Measure, which: Indices) -> Products:
+    """The moments of individuals, at a scale at which they have all their digits."""
+    states = measure.moments(which)
+    moments, scale = np.empty((3, len(which))), np.empty(len(which))
+    choose_scales(len(which), states.shape[1], states, _LIMITS[measure.dtype], moments, scale)
+    extreme = np.flatnonzero(scale != 1)
+    if len(extreme):
+        moments[:, extreme] = measure.moments(which[extreme], scale[extreme])[:, :3].T
+    return Products(moments, scale)
 
 
 @dataclass(frozen=True)
@@ -242,8 +235,9 @@ def score(measure: Measure, count: int, target: Target, loss: str | Loss, linear
     kind = of_loss.kind
     with np.errstate(all="ignore"):
         if linear_scaling:
-            products = measure.products(np.arange(count))
-            slopes, intercepts, errors, again = best_lines(products, target, kind.follows_from_moments)
+            slopes, intercepts, errors, again = best_lines(
+                products_of(measure, np.arange(count)), target, kind.follows_from_moments
+            )
             for form in np.flatnonzero(again.any(axis=1)):
                 which = np.flatnonzero(again[form])
                 errors[form, which] = measure.errors(which, kind, slopes[form, which], intercepts[form, which])

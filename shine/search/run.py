@@ -82,13 +82,13 @@ def search(
     result = None
     _tell(observers.report, "begin", settings)
     try:
-        result = _searched(dataset, settings, observers, earlier, kind)
+        with np.errstate(all="ignore"):
+            result = _searched(dataset, settings, observers, earlier, kind)
     finally:
         _tell(observers.report, "end", result)
     return result
 
 
-@np.errstate(all="ignore")
 def _searched(
     dataset: Dataset, settings: SearchSettings, observers: Observers, earlier: Sequence[Model], kind: Kind | None
 ) -> Result:

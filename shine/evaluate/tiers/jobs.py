@@ -88,7 +88,11 @@ class PopulationFunctions:
             while begun[0] < count:
                 worker_loop(entry, own, own + range_, base, count, step, quota)
 
-        workers.run(work, lambda: begun.fill(count), most=-(-count // step))
+        most = -(-count // step)
+        if min(workers.threads, most) <= 1:
+            work(0)
+        else:
+            workers.run(work, lambda: begun.fill(count), most)
         self._kept = [jobs]
         del arrays  # the job has their addresses until here
 

@@ -7,7 +7,7 @@ derived columns, computed once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,7 +24,7 @@ from shine.compiler.threads import ONE_THREAD, Workers
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.row_errors import Table
 from shine.evaluate.machine.instructions import instruction_bytes
-from shine.evaluate.machine.interpreter import ERRORS, LINES, PREDICT, PRODUCTS, RESULTS, emit_machine
+from shine.evaluate.machine.interpreter import LINES, PREDICT, PRODUCTS, RESULTS, emit_machine
 from shine.evaluate.machine.job import JOB, WORKER_LOOP
 from shine.evaluate.machine.tiles import OPERAND_BYTES, ROW_GROUP, tile_rows
 from shine.evaluate.tiers.jobs import PopulationFunctions, zeros
@@ -270,45 +270,6 @@ class MachineRows:
                 out[:, part.start : part.stop] = own
         return out
 
-    def moments(self, machine: Machine, population: Population, limits: Floats, scales: Floats | None = None) -> Floats:
-        """`PRODUCT_FIELDS` of each individual, shape (n_individuals, LANES); the other numbers are unused.
-
-        Parameters
-        ----------
-        machine : Machine
-        population : Population
-        limits : ndarray of shape (n_individuals,)
-            Largest squared error of each individual; its evaluation stops once that of every line is sure to be larger.
-        scales : ndarray of shape (n_individuals,), optional
-            Factor of each individual's predictions, which have float64.
-        """
-        own = {"limits": limits.ctypes.data}
-        if scales is not None:
-            lines = np.column_stack([scales, scales])
-            own |= {"lines": lines.ctypes.data, "scaled": 1}
-        return self._states(machine, PRODUCTS, population, own)
-
-    def errors(
-        self, machine: Machine, code: Table, population: Population, limits: Floats, lines: Floats | None = None
-    ) -> Floats:
-        """Sums of errors, shape (n_individuals, LANES).
-
-        Parameters
-        ----------
-        machine : Machine
-        code : Table
-            The errors, for predictions of the machine's number type (see `errors_code`).
-        population : Population
-        limits : ndarray of shape (n_individuals,)
-            Largest sum of errors of each individual; its evaluation stops once the sum is sure to be larger.
-        lines : ndarray of shape (n_individuals, 2), optional
-            Slope and intercept of each individual; 1 and 0 by default.
-        """
-        scaled = lines is not None
-        lines = np.ascontiguousarray(lines) if scaled else limits
-        own = {"limits": limits.ctypes.data, "lines": lines.ctypes.data, "scaled": int(scaled), "errors": code.address}
-        return self._states(machine, ERRORS, population, own)
-
     def line_errors(
         self, machine: Machine, code: Table, population: Population, lines: Floats, fields: dict[str, int]
     ) -> Floats:
@@ -318,7 +279,7 @@ class MachineRows:
         ----------
         machine : Machine
         code : Table
-            As for `errors`.
+            The errors, for predictions of the machine's number type (see `errors_code`).
         population : Population
         lines : ndarray of shape (n_individuals, n_forms, n_fields)
             `LINE_FIELDS` of each of `LINE_FORMS`. Those whose error is not finite are not measured.
@@ -326,11 +287,12 @@ class MachineRows:
             Words of the job that fit the lines first; none if they are known.
         """
         own = fields | {"lines": lines.ctypes.data, "scaled": 1, "errors": code.address}
-        return self._states(machine, LINES, population, own, len(LINE_FORMS)).reshape(-1, LANES)
+        return self.sums(machine, LINES, population, own, len(LINE_FORMS)).reshape(-1, LANES)
 
-    def _states(
+    def sums(
         self, machine: Machine, name: str, population: Population, fields: dict[str, int], sums: int = 1
     ) -> Floats:
+        """What a function of the machine adds up over all rows, shape (n_individuals, sums * LANES)."""
         out = zeros(len(population), sums * LANES)
         own = fields | {"out": out.ctypes.data}
         for part in self.passes(population):
@@ -352,7 +314,7 @@ def shared(workers: Workers, population: Population, part: Pass, effort: int) ->
     return workers if len(population) * part.rows * effort >= SHARED_WORK else ONE_THREAD
 
 
-class Machine:
+class Machine(PopulationFunctions):
     """The compiled machine of a set of primitives and a number type.
 
     Parameters
@@ -366,14 +328,9 @@ class Machine:
         self._instruction_bytes = instruction_bytes(functions)
         description = (dtype, source_digest("evaluate"), *(described(function) for function in functions))
         code = cached(description, lambda: _compiled(functions, dtype))
-        engine = Engine.of_object(code, (*RESULTS, WORKER_LOOP))
-        self._functions = PopulationFunctions(engine, RESULTS, JOB, self._scratch)
+        super().__init__(Engine.of_object(code, (*RESULTS, WORKER_LOOP)), RESULTS, JOB, self._scratch_of)
 
-    def run(self, name: str, population: Population, fields: Mapping[str, int], rows: int, workers: Workers) -> None:
-        """Run one function of the machine over a population and some rows; the fields say where results go."""
-        self._functions.run(name, population, fields, rows, workers)
-
-    def _scratch(self, width: int) -> dict[str, int]:
+    def _scratch_of(self, width: int) -> dict[str, int]:
         """Bytes of the scratch memory of one thread, by field of a job, for tapes of some width."""
         return {
             "instructions": (2 * width + 3) * self._instruction_bytes,

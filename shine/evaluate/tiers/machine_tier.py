@@ -10,8 +10,9 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
 from shine.evaluate.losses.row_errors import Table, errors_code
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
+from shine.evaluate.machine.interpreter import ERRORS, PRODUCTS
 from shine.evaluate.protocols import PickledByArguments
-from shine.evaluate.scores import Products, Scores, score
+from shine.evaluate.scores import Products, Scores, products_of, score
 from shine.evaluate.tiers.machine_rows import Machine, MachineRows, machine_of
 from shine.evaluate.tiers.rows import lane_sums, target_of
 from shine.lang.forms.primitives import PrimitiveSet
@@ -75,8 +76,9 @@ class MachineEvaluator(PickledByArguments):
 
     def products(self, population: Population) -> Products:
         """Moments of each individual's predictions and the target."""
-        measure = MachineMeasure(self._rows, self._machine(population), population)
-        return measure.products(np.arange(len(population)))
+        return products_of(
+            MachineMeasure(self._rows, self._machine(population), population), np.arange(len(population))
+        )
 
     def predict(self, population: Population) -> AnyArray:
         """Predictions, shape (n_individuals, n_rows)."""
@@ -109,26 +111,27 @@ class MachineMeasure:
     ) -> None:
         self._rows, self._machine, self._population = rows, machine, population
         self._limit, self._line_limit = (np.broadcast_to(each, len(population)) for each in (limit, line_limit))
-        self._code = code
+        self._code, self.dtype = code, machine.dtype
 
     def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``; inf where those above the least ones exceed the
         limit."""
-        plain = bool((slopes == 1).all() and (intercepts == 0).all())
-        lines = None if plain else np.column_stack([slopes, intercepts])
-        limits = self._limit.take(which)
-        code = self._code or errors_code(kind, self._machine.dtype)
-        sums = lane_sums(self._rows.errors(self._machine, code, self._chosen(which), limits, lines))
-        return np.where(sums <= limits, sums, np.inf) + kind.least_sum(self._rows.weight)
+        code, limits = self._code or errors_code(kind, self.dtype), self._limit.take(which)
+        lines, scaled = np.column_stack([slopes, intercepts]), bool((slopes != 1).any() or (intercepts != 0).any())
+        places = {"limits": limits.ctypes.data, "lines": lines.ctypes.data, "errors": code.address}
+        sums = self._rows.sums(self._machine, ERRORS, self._chosen(which), places | {"scaled": int(scaled)})
+        within = lane_sums(sums)
+        return np.where(within <= limits, within, np.inf) + kind.least_sum(self._rows.weight)
 
-    def products(self, which: Indices) -> Products:
-        """Moments for linear scaling; NaN where the error of every line exceeds the limit."""
-
-        def measured(which: Indices, scales: Floats | None) -> Floats:
-            limits = self._line_limit.take(which)
-            return self._rows.moments(self._machine, self._chosen(which), limits, scales)
-
-        return Products.of(measured, which, self._machine.dtype)
+    def moments(self, which: Indices, scales: Floats | None = None) -> Floats:
+        """Moments for linear scaling, shape (n_individuals, LANES); NaN where the error of every line exceeds the
+        limit."""
+        limits = self._line_limit.take(which)
+        fields = {"limits": limits.ctypes.data}
+        if scales is not None:
+            lines = np.column_stack([scales, scales])
+            fields |= {"lines": lines.ctypes.data, "scaled": 1}
+        return self._rows.sums(self._machine, PRODUCTS, self._chosen(which), fields)
 
     def _chosen(self, which: Indices) -> Population:
         everyone = len(which) == len(self._population)

@@ -17,7 +17,7 @@ from shine.evaluate.losses.form import Loss, RowLoss, loss_of
 from shine.evaluate.losses.row_errors import errors_code
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
 from shine.evaluate.protocols import PickledByArguments
-from shine.evaluate.scores import Products, Scores, score
+from shine.evaluate.scores import Scores, score
 from shine.evaluate.tiers.rows import Rows, columns_from, lane_sums, target_of
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
@@ -63,22 +63,18 @@ class NativeMeasure:
     """Compiled fitness over a data set (see `shine.evaluate.scores.Measure`)."""
 
     def __init__(self, function: Callable[..., int], rows: Rows) -> None:
-        self._function, self._rows = function, rows
+        self._function, self._rows, self.dtype = function, rows, rows.dtype
 
     def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``."""
-        code = errors_code(kind, self._rows.dtype)
+        code = errors_code(kind, self.dtype)
         sums = lane_sums(self._run(which, code.address, np.column_stack([slopes, intercepts])))
         return sums + kind.least_sum(self._rows.weight)
 
-    def products(self, which: Indices) -> Products:
+    def moments(self, which: Indices, scales: Floats | None = None) -> Floats:
         """Moments for linear scaling."""
-
-        def measured(which: Indices, scales: Floats | None) -> Floats:
-            factors = np.ones(len(which)) if scales is None else scales
-            return self._run(which, 0, np.column_stack([factors, factors]))
-
-        return Products.of(measured, which, self._rows.dtype)
+        factors = np.ones(len(which)) if scales is None else scales
+        return self._run(which, 0, np.column_stack([factors, factors]))
 
     def _run(self, which: Indices, errors: int, lines: Floats) -> Floats:
         states = np.zeros((len(which), STATE))

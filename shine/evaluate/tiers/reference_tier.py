@@ -10,7 +10,7 @@ from shine.base.typing import AnyArray, Floats, Indices
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import Loss, RowLoss, loss_of
 from shine.evaluate.losses.rows import loss_columns_of, loss_rows
-from shine.evaluate.scores import Products, Scores, score
+from shine.evaluate.scores import Scores, score
 from shine.evaluate.tiers.rows import target_of
 from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
@@ -78,7 +78,7 @@ class ReferenceMeasure:
         dtype: str = "float64",
     ) -> None:
         self._predictions, self._dataset, self._loss_columns = predictions, dataset, loss_columns
-        self._dtype = dtype
+        self.dtype = dtype
 
     def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``."""
@@ -87,17 +87,13 @@ class ReferenceMeasure:
         models = (intercept + slope * p for p, slope, intercept in lines)
         return np.array([weights @ kind.errors(model, target, self._loss_columns) for model in models])
 
-    def products(self, which: Indices) -> Products:
+    def moments(self, which: Indices, scales: Floats | None = None) -> Floats:
         """Moments for linear scaling."""
         weights, target = self._dataset.row_weights, self._dataset.target - self._dataset.target_mean
-
-        def measured(which: Indices, scales: Floats | None) -> Floats:
-            moments = np.zeros((len(which), 3))
-            factors = np.ones(len(which)) if scales is None else scales
-            for i, (p, factor) in enumerate(zip(self._predictions(which), factors, strict=True)):
-                mean = weights @ (factor * p) / self._dataset.weight
-                deviation = factor * p - mean
-                moments[i] = mean, weights @ deviation**2, (weights * deviation) @ target
-            return moments
-
-        return Products.of(measured, which, self._dtype)
+        moments = np.zeros((len(which), 3))
+        factors = np.ones(len(which)) if scales is None else scales
+        for i, (p, factor) in enumerate(zip(self._predictions(which), factors, strict=True)):
+            mean = weights @ (factor * p) / self._dataset.weight
+            deviation = factor * p - mean
+            moments[i] = mean, weights @ deviation**2, (weights * deviation) @ target
+        return moments

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shine.faces.estimators.fit_searches import Search
     from shine.formats.read.guesses import Guess
     from shine.lang.vocabulary import PrimitiveSource
+    from shine.search.models.front import Front
 
 
 class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
@@ -266,13 +267,12 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         fitness = {name: getattr(self, name) for name in names}
         searches = self._fit_searches(count, titles, texts, **fitness, template=law)
         guesses = [self._earlier(number, self.linear_scaling, law is not None) for number in range(count)]
+        fronts: list[Front] = []
         arrays = TrainingArrays(rows, None, sample_weight=weights, sigma=deviations, groups=labels, loss_columns=others)
         with searches.shown(live, type(self).__name__, y):
             self._quantity = searches.target
-            fronts = [
-                searches.run(find, replace(arrays, y=target), own).front
-                for target, own in zip([targets] if several else targets.T, guesses, strict=True)
-            ]
+            for target, own in zip([targets] if several else targets.T, guesses, strict=True):
+                fronts.append(searches.run(find, replace(arrays, y=target), own).front)
         return self._found(searches, fronts, single)
 
     @overload

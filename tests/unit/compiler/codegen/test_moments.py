@@ -11,7 +11,7 @@ from helpers.markers import mostly_slow
 import shine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import ABSOLUTE, SQUARED
-from shine.evaluate.scores import Measure
+from shine.evaluate.scores import Measure, products_of
 from shine.evaluate.tiers.machine_rows import MachineRows, machine_of
 from shine.evaluate.tiers.machine_tier import MachineMeasure
 from shine.evaluate.tiers.native_tier import NativeFitness
@@ -42,7 +42,7 @@ def measure(dataset: Dataset, dtype: str, tier: str) -> Measure:
 def moments(dataset: Dataset, tier: str, dtype: str = "float64") -> dict[str, float]:
     """All sums of compiled code."""
     measured, everyone = measure(dataset, dtype, tier), np.array([0])
-    products = measured.products(everyone)
+    products = products_of(measured, everyone)
     line = np.array([SLOPE]), np.array([INTERCEPT])
     found = dict(zip(("mean", "square", "product"), products.moments, strict=True))
     found |= {kind.name: measured.errors(everyone, kind, *line) for kind in (SQUARED, ABSOLUTE)}

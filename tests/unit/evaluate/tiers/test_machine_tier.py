@@ -18,6 +18,7 @@ from shine.compiler.threads import Workers
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import ABSOLUTE, LOSSES, SQUARED, RowLoss
 from shine.evaluate.losses.row_errors import errors_code
+from shine.evaluate.machine.interpreter import ERRORS, PRODUCTS
 from shine.evaluate.scores import Scores
 from shine.evaluate.tiers import machine_rows
 from shine.evaluate.tiers import rows as rows_module
@@ -336,9 +337,12 @@ def states(kind: RowLoss | None, limit: float, target: np.ndarray) -> np.ndarray
     rows = MachineRows(Dataset.from_arrays(np.linspace(1, 2, 2048)[:, None], target), "float64", 1)
     population = shine.Population.from_sources(["x0"])
     compiled = machine_of(population.primitives.functions, "float64")
+    limits = np.array([limit])
+    fields = {"limits": limits.ctypes.data}
     if kind is None:
-        return rows.moments(compiled, population, np.array([limit]))[0]
-    return rows.errors(compiled, errors_code(kind, "float64"), population, np.array([limit]))[0]
+        return rows.sums(compiled, PRODUCTS, population, fields)[0]
+    code = errors_code(kind, "float64")
+    return rows.sums(compiled, ERRORS, population, fields | {"errors": code.address})[0]
 
 
 @pytest.mark.parametrize("kind", [SQUARED, ABSOLUTE], ids=lambda kind: kind.name)

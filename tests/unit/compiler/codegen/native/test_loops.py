@@ -14,6 +14,7 @@ from shine.compiler.codegen.native.loops import emit_fitness, emit_predict
 from shine.compiler.llvm import Engine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import SQUARED
+from shine.evaluate.scores import products_of
 from shine.evaluate.tiers.native_tier import NativeFitness
 from shine.evaluate.tiers.rows import Rows
 from shine.lang.interpret import evaluate
@@ -95,7 +96,7 @@ def test_sums_over_the_rows_have_the_same_bits_at_every_vector_width(dtype, monk
         monkeypatch.setattr(loops, "VECTOR_BYTES", size)
         measure = NativeFitness([shine.parse("exp(a) - b*a")], dtype, "O1").over(Rows(dataset, dtype))
         errors = measure.errors(np.array([0]), SQUARED, np.array([2.0]), np.array([0.5]))
-        products = measure.products(np.array([0]))
+        products = products_of(measure, np.array([0]))
         results.add(tuple(v.tobytes() for v in (errors, products.moments)))
     assert len(results) == 1
 
