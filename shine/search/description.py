@@ -14,6 +14,7 @@ from typing import Self
 
 import numpy as np
 
+from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import exp, log
 
@@ -145,7 +146,7 @@ class DescriptionLength:
             few = self.believed * exp(log(losses / self.believed) * min(4.0 / self.rows, 1.0))
         return self.lengths(np.where(losses < self.believed, few, losses), sizes, constants)
 
-    def gain(self, losses: Floats, sizes: Indices, constants: Indices) -> float:
+    def gain(self, lengths: Floats, sizes: Indices) -> float:
         """Nats by which a formula could be shorter than the shortest description; inf if there is none yet.
 
         The best that can be hoped for are the errors of the best formula so far, whatever its length, or of noise
@@ -153,18 +154,23 @@ class DescriptionLength:
 
         Parameters
         ----------
-        losses, sizes, constants
-            As for `lengths`, the smallest formula first.
+        lengths : ndarray of shape (n_formulas,)
+            Those of the formulas' descriptions (see `lengths`), the smallest formula first.
+        sizes : ndarray of shape (n_formulas,), int64
         """
-        lengths = self.lengths(losses, sizes, constants)
-        with np.errstate(all="ignore"):
-            noise = float(self.of_errors(np.array([self.noise]), np.zeros(1, np.int64))[0])
-        hoped = min(float((lengths - NATS_A_NODE * sizes).min()), math.inf if math.isnan(noise) else noise)
+        hoped = min(float((lengths - NATS_A_NODE * sizes).min()), self._of_noise)
         shortest = float(lengths.min())
         if not math.isfinite(shortest):
             return math.inf
         untold = float(lengths[np.isfinite(lengths)][0]) - shortest < UNTOLD * self.rows
         return max(shortest - hoped - NATS_A_NODE, UNSEEN * self.rows if untold else 0.0)
+
+    @cached_property
+    def _of_noise(self) -> float:
+        """Nats of noise alone."""
+        with np.errstate(all="ignore"):
+            nats = float(self.of_errors(np.array([self.noise]), np.zeros(1, np.int64))[0])
+        return math.inf if math.isnan(nats) else nats
 
     def convinces(self, sizes: Indices, constants: Indices) -> Mask:
         """Whether formulas that meet all rows exactly do not do so by chance."""

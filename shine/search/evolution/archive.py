@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -80,21 +81,22 @@ class Archive:
 
     def lengths(self, description: DescriptionLength) -> Floats:
         """Nats of the description by the best formula of each complexity; inf where there is none."""
-        return description.lengths(self.best_losses, self._complexities, self.constants)
+        return _lengths(self, description)
 
     def gain(self, description: DescriptionLength) -> float:
         """Nats that a formula could still be shorter than the shortest description."""
-        return description.gain(self.best_losses, self._complexities, self.constants)
+        return description.gain(self.lengths(description), self.complexities)
 
     def solved(self, enough: float, description: DescriptionLength | None) -> bool:
         """Whether a formula reaches a loss, and not by chance because there are hardly more rows than constants."""
         reached = self.best_losses <= enough
         if description is not None and reached.any():
-            reached &= description.convinces(self._complexities, self.constants)
+            reached &= description.convinces(self.complexities, self.constants)
         return bool(reached.any())
 
     @property
-    def _complexities(self) -> Indices:
+    def complexities(self) -> Indices:
+        """Complexity of the best formula of each complexity, shape (levels,)."""
         return 1 + np.arange(self.levels)
 
     @property
@@ -207,6 +209,12 @@ class Archive:
         losses[list(without)] = np.inf
         smaller = np.concatenate(([np.inf], np.minimum.accumulate(losses)[:-1]))
         return np.flatnonzero((losses < smaller) & ~(smaller <= enough))
+
+
+@lru_cache(maxsize=4)
+def _lengths(archive: Archive, description: DescriptionLength) -> Floats:
+    # Most generations add nothing to the archive, and are asked twice.
+    return description.lengths(archive.best_losses, archive.complexities, archive.constants)
 
 
 def _best_of_each(levels: Indices, losses: Floats, symbols: Hashes) -> tuple[Indices, Indices]:

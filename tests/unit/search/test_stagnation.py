@@ -79,4 +79,4 @@ def test_where_nothing_is_explained_much_may_still_be_hoped_for_from_many_rows(r
     description = squared(rows)
     lengths = description.lengths(losses, sizes, constants)
     by_the_best = lengths.min() - min(lengths - 1.25 * sizes) - 1.25
-    assert description.gain(losses, sizes, constants) == pytest.approx(max(gain, by_the_best))
+    assert description.gain(lengths, sizes) == pytest.approx(max(gain, by_the_best))
