@@ -36,6 +36,7 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.complexity import weighed
 from shine.search.evolution.evolution import Outcome
+from shine.search.evolution.scoring import places
 from shine.search.finishing.few_rows import FewRows
 from shine.search.finishing.poles import (
     form_of,
@@ -344,11 +345,33 @@ def short_numbers(draft: Draft) -> None:
     # Exact formulas, the simplest, that are written with short numbers; and digits of their constants that are surely
     # right
     write = partial(tidy_form, functions=COMPILED, ranges=draft.rows.ranges, digits=9, exact=True)
-    trees = [write(model.tree) for model in exact[:8]]
+    trees = [write(model.tree) for model in (*exact[:8], *_without_trifles(draft, exact[:3]))]
     found = [each for each in draft.measured(trees) if each.loss <= end.enough and end.allows(each.tree.size, True)]
     lengths = [(nodes_and_figures(each.tree) - each.tree.size, each) for each in (front[-1], *found)]
     best = min(lengths, key=lambda each: (each[1].complexity + each[0], each[0]))[1]
     draft.front = pareto_front([*front[:-1], best], end.enough)
+
+
+def _without_trifles(draft: Draft, exact: Sequence[Model]) -> Iterator[Model]:
+    """Exact formulas that have a constant less than some, and so on, the others fitted.
+
+    A constant of 0 takes a term along, one of 1 a factor. One that only makes up for another, or for rounding, is none
+    of the law's: ``2*log(1.1*x + 1.1) - 0.19`` is ``2*log(x + 1)``.
+    """
+    while exact and not draft.end.out_of_time():
+        given = population_of([model.tree for model in exact], draft.primitives)
+        owners, columns, _ = places(given)
+        variants = dict[Tree, None]()
+        for number in (0.0, 1.0):
+            other = given.take(owners)
+            other.values[np.arange(len(owners)), columns] = number
+            less = ((exact[owner], draft.simpler(other.tree(at))) for at, owner in enumerate(owners))
+            variants |= {new: None for old, new in less if fitted_constants(new) < fitted_constants(old.tree)}
+        start = population_of([*variants], draft.primitives)
+        versions = draft.polishing.versions(draft.polishing.fitted(start, draft.rows), draft.primitives, draft.rows)
+        found = [model for version in versions for model in draft.measured(version) if model.loss <= draft.end.enough]
+        yield from found
+        exact = sorted(found, key=lambda model: model.complexity)[:2]
 
 
 def beside(draft: Draft) -> None:
