@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 
@@ -45,6 +45,7 @@ from shine.search.finishing.poles import (
     without_poles,
 )
 from shine.search.finishing.polishing import POLISHING_ROWS, Polishing, population_of, preferred
+from shine.search.finishing.required import with_required
 from shine.search.finishing.shorter import shortened, tidied
 from shine.search.models.certainty import fitted_constants, lengths_of, written_length
 from shine.search.models.front import pareto_front
@@ -91,6 +92,8 @@ class Refinement:
         Says whether to stop making constants simple.
     most : float
         Most individuals, if the front has fewer: the front itself is always refined.
+    required : sequence of str
+        Features that formulas must have, if the rows see them.
     """
 
     loss: Loss
@@ -101,6 +104,7 @@ class Refinement:
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None
     out_of_time: Callable[[], bool]
     most: float
+    required: Sequence[str] = ()
 
     def front(self, outcome: Outcome, rows: Dataset, polish: bool) -> Refined:
         """The Pareto front of a finished search, and the formulas beside it (see `Front`), which may be the law, too.
@@ -308,6 +312,23 @@ def allowed(draft: Draft) -> None:
     draft.finite = [*draft.kept, *draft.behind]
 
 
+def required(draft: Draft) -> None:
+    """Leave required features out of what the rows do not see them in, and formulas without one if the rows see all."""
+    end = draft.end
+
+    def refitted(trees: list[Tree]) -> list[Model]:
+        held = list(map(draft.simpler, trees))
+        fitted = draft.polishing.fitted(population_of(held, draft.primitives), draft.rows)
+        versions = [held, *draft.polishing.versions(fitted, draft.primitives, draft.rows)]
+        return [preferred(models, draft.nats) for models in zip(*map(draft.measured, versions), strict=True)]
+
+    def lengths(models: Sequence[Model]) -> Floats:
+        return lengths_of([replace(model, loss=max(model.loss, end.enough)) for model in models], draft.described)
+
+    again = None if draft.fitted is None else refitted
+    draft.kept = with_required(draft.kept, end.required, draft.rows, draft.primitives, lengths, again)
+
+
 def poles(draft: Draft) -> None:
     """Drop formulas with poles near the data (see `shine.search.finishing.poles`)."""
     stay = without_poles(draft.kept, draft.end.enough, draft.domain, draft.behind)
@@ -404,6 +425,7 @@ STAGES = (
     Stage("best versions", best_versions),
     Stage("tidy", tidy),
     Stage("shorter forms", shorter_forms, polishes=True),
+    Stage("required", required),
     Stage("allowed", allowed),
     Stage("poles", poles),
     Stage("front", on_front),
