@@ -7,15 +7,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import compress
 
 import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.lazy import cached_property
-from shine.base.typing import Floats, Mask
+from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED
-from shine.compiler.tapes import constant_counts
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.domain import Domain
 from shine.evaluate.losses.form import Loss
@@ -34,16 +32,10 @@ from shine.lang.simplify.tidy import nodes_and_figures
 from shine.lang.simplify.tidy import tidy as tidy_form
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
-from shine.search.evolution.complexity import weighed
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.scoring import places
 from shine.search.finishing.few_rows import FewRows
-from shine.search.finishing.poles import (
-    form_of,
-    individuals_to_refine,
-    prospects,
-    without_poles,
-)
+from shine.search.finishing.poles import form_of, individuals_to_refine, without_poles
 from shine.search.finishing.polishing import POLISHING_ROWS, Polishing, population_of, preferred
 from shine.search.finishing.required import with_required
 from shine.search.finishing.shorter import shortened, tidied
@@ -141,8 +133,8 @@ class Draft:
         Versions of each formula, the simplest last.
     proposed : list of Tree
         Further formulas that were made of those that are kept.
-    kept, behind, finite : list of Model
-        Formulas that may be chosen; those that the front may only show; both, before any was dropped.
+    kept, finite : list of Model
+        Formulas that may be chosen, and all before any was dropped.
     dropped : dict of str to list of Model
         What rules dropped, by the reason.
     front, beside : tuple of Model
@@ -157,7 +149,6 @@ class Draft:
     versions: list[list[Tree]] = field(default_factory=list)
     proposed: list[Tree] = field(default_factory=list)
     kept: list[Model] = field(default_factory=list)
-    behind: list[Model] = field(default_factory=list)
     finite: list[Model] = field(default_factory=list)
     dropped: dict[str, list[Model]] = field(default_factory=dict)
     front: tuple[Model, ...] = ()
@@ -189,11 +180,6 @@ class Draft:
         end = self.end
         return Polishing(end.loss, end.threads, TOLERANCE, end.out_of_time, partial(rounding_error, loss=end.loss))
 
-    @cached_property
-    def started(self) -> Population:
-        """The trees with the constants that they had before the fit."""
-        return population_of(self.trees, self.primitives)
-
     def simpler(self, tree: Tree) -> Tree:
         """A simplified formula."""
         return simplify(tree, primitives=self.primitives, functions=COMPILED, ranges=self.rows.ranges)
@@ -202,6 +188,12 @@ class Draft:
         """Formulas as models."""
         end = self.end
         return measured(list(trees), self.rows, end.loss, end.weights, self.primitives, end.threads, end.rules)
+
+    def refitted(self, trees: Iterable[Tree]) -> list[list[Model]]:
+        """Versions of simplified formulas: as they are, with fitted constants, and with simple numbers for them."""
+        held = [*map(self.simpler, trees)]
+        fitted = self.polishing.fitted(population_of(held, self.primitives), self.rows)
+        return [*map(self.measured, (held, *self.polishing.versions(fitted, self.primitives, self.rows)))]
 
     def nats(self, worse: Model, better: Model) -> float:
         """Log-likelihood by which a model is better than another."""
@@ -246,21 +238,7 @@ def completed(draft: Draft) -> None:
 
 def fitted(draft: Draft) -> None:
     """Fit constants to convergence."""
-    draft.fitted = draft.polishing.fitted(draft.started, draft.rows)
-
-
-def only_prospects(draft: Draft) -> None:
-    """Leave what cannot be chosen as it is, but for constants that the rows hardly determine."""
-    if draft.end.rules is not None or draft.fitted is None:
-        return
-    plain = draft.polishing.plain(draft.fitted, draft.rows)
-    may_win, shown = _prospects(draft, [draft.fitted, plain])
-    # Only a constant that vanishes or changes its sign makes a simple formula simpler.
-    same = (np.sign(plain.values) == np.sign(draft.started.values)).all(axis=1)
-    left = [plain.tree(at) if same[at] else draft.simpler(plain.tree(at)) for at in np.flatnonzero(shown).tolist()]
-    each = zip(*map(draft.measured, (compress(draft.trees, shown), left)), strict=True)
-    draft.behind = [preferred(models, draft.nats) for models in each]
-    draft.trees, draft.fitted = list(compress(draft.trees, may_win)), draft.fitted.take(np.flatnonzero(may_win))
+    draft.fitted = draft.polishing.fitted(population_of(draft.trees, draft.primitives), draft.rows)
 
 
 def simple_numbers(draft: Draft) -> None:
@@ -305,11 +283,10 @@ def allowed(draft: Draft) -> None:
     if draft.proposed:
         draft.kept += draft.measured(draft.proposed)
     enough, allows = draft.end.enough, draft.end.allows
-    draft.kept, draft.behind = (
-        [each for each in some if math.isfinite(each.loss) and allows(each.tree.size, each.loss <= enough)]
-        for some in (draft.kept, draft.behind)
-    )
-    draft.finite = [*draft.kept, *draft.behind]
+    draft.kept = [
+        each for each in draft.kept if math.isfinite(each.loss) and allows(each.tree.size, each.loss <= enough)
+    ]
+    draft.finite = draft.kept
 
 
 def required(draft: Draft) -> None:
@@ -317,10 +294,7 @@ def required(draft: Draft) -> None:
     end = draft.end
 
     def refitted(trees: list[Tree]) -> list[Model]:
-        held = list(map(draft.simpler, trees))
-        fitted = draft.polishing.fitted(population_of(held, draft.primitives), draft.rows)
-        versions = [held, *draft.polishing.versions(fitted, draft.primitives, draft.rows)]
-        return [preferred(models, draft.nats) for models in zip(*map(draft.measured, versions), strict=True)]
+        return [preferred(models, draft.nats) for models in zip(*draft.refitted(trees), strict=True)]
 
     def lengths(models: Sequence[Model]) -> Floats:
         return lengths_of([replace(model, loss=max(model.loss, end.enough)) for model in models], draft.described)
@@ -331,11 +305,9 @@ def required(draft: Draft) -> None:
 
 def poles(draft: Draft) -> None:
     """Drop formulas with poles near the data (see `shine.search.finishing.poles`)."""
-    stay = without_poles(draft.kept, draft.end.enough, draft.domain, draft.behind)
+    stay = without_poles(draft.kept, draft.end.enough, draft.domain)
     draft.dropped["with a pole"] = [model for model in draft.kept if model not in stay]
-    # Where formulas that may win have earned their poles, those behind them have, too.
-    earned = not all(draft.domain.defines(model.tree) for model in stay)
-    draft.kept = [*stay, *(model for model in draft.behind if earned or draft.domain.defines(model.tree))]
+    draft.kept = stay
 
 
 def on_front(draft: Draft) -> None:
@@ -388,9 +360,7 @@ def _without_trifles(draft: Draft, exact: Sequence[Model]) -> Iterator[Model]:
             other.values[np.arange(len(owners)), columns] = number
             less = ((exact[owner], draft.simpler(other.tree(at))) for at, owner in enumerate(owners))
             variants |= {new: None for old, new in less if fitted_constants(new) < fitted_constants(old.tree)}
-        start = population_of([*variants], draft.primitives)
-        versions = draft.polishing.versions(draft.polishing.fitted(start, draft.rows), draft.primitives, draft.rows)
-        found = [model for version in versions for model in draft.measured(version) if model.loss <= draft.end.enough]
+        found = [model for version in draft.refitted(variants) for model in version if model.loss <= draft.end.enough]
         yield from found
         exact = sorted(found, key=lambda model: model.complexity)[:2]
 
@@ -420,7 +390,6 @@ class Stage:
 STAGES = (
     Stage("completed", completed),
     Stage("fitted", fitted, polishes=True),
-    Stage("only prospects", only_prospects, polishes=True),
     Stage("simple numbers", simple_numbers, polishes=True),
     Stage("best versions", best_versions),
     Stage("tidy", tidy),
@@ -434,33 +403,6 @@ STAGES = (
     Stage("beside", beside),
 )
 """The end of a search, from its individuals to a front; `experiments/bill.py` says what each rule wins."""
-
-
-def _prospects(draft: Draft, versions: Sequence[Population]) -> tuple[Mask, Mask]:
-    """Which formulas may be chosen, the constant one first, and which others the front may show.
-
-    The versions have fitted constants, the second without those that the rows hardly determine.
-    """
-    end, domain, trees, described = draft.end, draft.domain, draft.trees, draft.described
-    idle = ((versions[1].values == 0) & (versions[0].values != 0)).sum(axis=1)
-    constants, sizes = constant_counts(versions[0]), versions[0].sizes
-    evaluator = MachineEvaluator(draft.rows, end.loss, False, "float64", end.threads)
-    losses = [np.maximum(evaluator.score(version).losses, end.enough) for version in versions]
-    # A constant that becomes 0 takes a function with it.
-    fewer = described.final(losses[1], sizes - 2 * idle, constants - idle)
-    lengths = np.minimum(described.final(losses[0], sizes, constants), fewer)
-
-    def is_sound(place: int) -> bool:
-        tree = trees[place]
-        return end.allows(tree.size, False) and domain.defines(tree) and domain.is_steady(tree)
-
-    may_win, shown = prospects(lengths, weighed(versions[0], end.weights) - 2 * idle, is_sound)
-    may_win[0], shown[0] = True, False
-    # Of individuals that converge to the same formula, one is enough.
-    kinds = [(form_of(tree), f"{loss:.8e}") for tree, loss in zip(trees, losses[0].tolist(), strict=True)]
-    places = {kind: at for at, kind in reversed([*enumerate(kinds)])}
-    first = np.array([places[kind] == at for at, kind in enumerate(kinds)])
-    return may_win & first, shown & first
 
 
 def _told(draft: Draft) -> str:

@@ -31,21 +31,14 @@ def with_required(
 ) -> list[Model]:
     """The models without required features that no row shows; only those with all, if the shortest one has them.
 
-    Parameters
-    ----------
-    models : sequence of Model
-    required : sequence of str
-    rows : Dataset
-    primitives : PrimitiveSet
-        Functions of the models, and the features of the rows.
-    lengths : callable
-        Nats of the description by each model.
-    refitted : callable, optional
-        The models of formulas whose constants are fitted anew; without it, every feature counts that stands there.
+    `lengths` are nats of descriptions, and `refitted` gives the models of formulas whose constants are fitted anew;
+    without it, every feature counts that stands there.
     """
     found = [model for model in models if not required or math.isfinite(model.loss)]
-    for name in required if refitted else ():
+    for name in required:
         which = [at for at, model in enumerate(found) if name in model.tree.used_parameters]
+        if refitted is None or not which:
+            continue
         own = population_of([found[at].tree for at in which], primitives)
         # A value that the feature has: at its mean, a formula may have a pole.
         place, column = own.codes == own.primitives.feature_codes[name], rows.columns[rows.features.index(name)]

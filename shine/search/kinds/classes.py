@@ -112,26 +112,22 @@ class OddsRefinement:
         if len(individuals):
             complete = lined(individuals, scores.slopes, scores.intercepts, primitives)
             found += [complete.tree(index) for index in range(len(complete))]
-        ranges = self.dataset.ranges
-        versions = [found, [simplify(tree, primitives, functions=COMPILED, ranges=ranges) for tree in found]]
-        if polish and found:
-            versions += self._polished(versions[-1], primitives)
-        measured = [self._measured(version, primitives) for version in versions]
-        chosen = map(partial(preferred, nats=self._nats), zip(*measured, strict=True))
+        chosen = self._preferred(found, primitives, polish)
         rules = None if self.rules is None else partial(self.rules, scaling="written")
-        models = [*self._measured([constant], primitives), *tidied(list(chosen), self.dataset, primitives, rules)]
-
-        def refitted(trees: list[Tree]) -> list[Model]:
-            held = [simplify(tree, primitives, functions=COMPILED, ranges=ranges) for tree in trees]
-            each = [self._measured(version, primitives) for version in (held, *self._polished(held, primitives))]
-            return list(map(partial(preferred, nats=self._nats), zip(*each, strict=True)))
-
+        models = [*self._measured([constant], primitives), *tidied(chosen, self.dataset, primitives, rules)]
         lengths = partial(lengths_of, description=description_length(self.dataset, LOG_LOSS))
-        again = refitted if polish else None
+        again = partial(self._preferred, primitives=primitives, polish=True) if polish else None
         models = with_required(models, self.required, self.dataset, primitives, lengths, again)
         # Individuals have at most this size; with their lines they may be larger.
         kept = [model for model in models if math.isfinite(model.loss) and model.tree.size <= self.max_size]
         return without_poles(kept, 0.0, domain)
+
+    def _preferred(self, trees: list[Tree], primitives: PrimitiveSet, polish: bool) -> list[Model]:
+        """The best version of each formula: as it is, simplified, and with fitted constants."""
+        simple = [simplify(tree, primitives, functions=COMPILED, ranges=self.dataset.ranges) for tree in trees]
+        versions = [trees, simple, *(self._polished(simple, primitives) if polish and trees else ())]
+        measured = [self._measured(version, primitives) for version in versions]
+        return list(map(partial(preferred, nats=self._nats), zip(*measured, strict=True)))
 
     def _polished(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> Iterator[list[Tree]]:
         """The formulas with fitted constants, and then with simple ones (see `Polishing`)."""
