@@ -104,7 +104,6 @@ RULES = {
             (FINISHING + "end", "without_poles", unchanged_list),
         ),
     ),
-    "prospects": Rule("only what may win is polished", "search/finishing/poles.py", _left_out("only prospects")),
     "few rows": Rule("poles owed to a few rows", "search/finishing/few_rows.py", _left_out("few rows")),
     "shorter forms": Rule("exact formulas get shorter", "search/finishing/shorter.py", _left_out("shorter forms")),
     "tidied": Rule("tidy constants", "search/finishing/shorter.py", _left_out("tidy")),

@@ -150,8 +150,10 @@ def _root_of_some(builder: FunctionBuilder, factor: Coefficient, factors: Mappin
     if not out:
         return None
     within = {base: exponent for base, exponent in factors.items() if base not in out}
-    own, inside = builder.product_of(builder.function("sqrt", (builder.product(factor, within),)))
-    return builder.product(own, combined(out, inside))
+    sign = -1 if max(within.values()) < 0 else 1  # x/sqrt(y), not x*sqrt(1/y)
+    inner = builder.product(to_the_power(factor, sign), raised(within, sign))
+    own, inside = builder.product_of(builder.function("sqrt", (inner,)))
+    return builder.product(to_the_power(own, sign), combined(out, raised(inside, sign)))
 
 
 def common_power(builder: FunctionBuilder, factors: Mapping[int, int]) -> tuple[int, dict[int, int]]:

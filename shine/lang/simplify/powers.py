@@ -223,9 +223,10 @@ class PowerForms(Algebra):
             if inner is None or abs(exponent) != 1:
                 continue
             own, inside = self.product_of(inner)
-            square = short(value(times(own, to_the_power(product.coefficient, 2 * exponent))))
+            square = value(times(own, to_the_power(product.coefficient, 2 * exponent)))
+            square = short(square, min(self._digits, DIGITS_OF_FUNCTIONS))
             if figures(square) > MOST_FIGURES:
                 continue
-            root = self.terms.make("sqrt", self.product(coefficient(square), inside))
+            root = self.terms.make("sqrt", self.written_product(Product(coefficient(square), inside)))
             sign = ONE if product.coefficient[0] > 0 else MINUS_ONE
             yield Product(sign, combined(product.factors, {base: -exponent, root: exponent}))

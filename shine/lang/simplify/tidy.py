@@ -282,6 +282,14 @@ class _Tidy(AngleForms):
                 factors = combined(combined(product.factors, {base: -exponent}), {turned: exponent})
                 sign = negative(product.coefficient) if exponent % 2 else product.coefficient
                 yield self._with_turned_sum(Product(sign, factors))
+            whole, below = total, self._divisors(total)
+            for divisor in below:
+                whole = self._times_divisor(whole, divisor)
+            if below and exponent == -1:
+                # x/(x/y + 1) as x*y/(x + y).
+                own, inside = self.product_of(self.shortest_sum(whole))
+                factors = combined(combined(product.factors, {base: 1}), dict.fromkeys(below, 1))
+                yield Product(times(product.coefficient, to_the_power(own, -1)), combined(factors, raised(inside, -1)))
             if abs(exponent) == 1:
                 shares = self._common_shares(total, product.coefficient if exponent < 0 else ONE)
                 for factor in dict.fromkeys((*total.parts.values(), total.constant, *shares)):
@@ -391,17 +399,24 @@ class _Tidy(AngleForms):
 
     def _over_one_divisor(self, total: Sum) -> Iterator[Sum]:
         """``1.4 - 1.76/(x + 1.4)`` as ``(1.4*x + 0.2)/(x + 1.4)``."""
-        items = {part: self.product_of(part).factors for part in total.parts}
-        divisors = dict.fromkeys(base for own in items.values() for base, exponent in own.items() if exponent == -1)
-        for base in filter(self.is_sum, divisors):
-            whole = Sum(ZERO, {base: total.constant} if total.constant != ZERO else {})
-            for part, own in items.items():
-                above, factor = combined(own, {base: 1}), times(total.parts[part], self.product_of(part).coefficient)
-                whole = plus_sum(whole, Sum(ZERO, {self.product(ONE, above): factor}) if above else Sum(factor, {}))
-            expanded = self.expanded(whole)
+        for base in filter(self.is_sum, self._divisors(total)):
+            expanded = self.expanded(self._times_divisor(total, base))
             if expanded is not None:
                 scale, factors = self.product_of(self.shortest_sum(expanded))
                 yield Sum(ZERO, {self.product(ONE, combined(factors, {base: -1})): scale})
+
+    def _divisors(self, total: Sum) -> list[int]:
+        """What parts of a sum are divided by."""
+        items = (item for part in total.parts for item in self.product_of(part).factors.items())
+        return list(dict.fromkeys(base for base, exponent in items if exponent == -1))
+
+    def _times_divisor(self, total: Sum, base: int) -> Sum:
+        whole = Sum(ZERO, {base: total.constant} if total.constant != ZERO else {})
+        for part, factor in total.parts.items():
+            own, inside = self.product_of(part)
+            above, scale = combined(inside, {base: 1}), times(factor, own)
+            whole = plus_sum(whole, Sum(ZERO, {self.product(ONE, above): scale}) if above else Sum(scale, {}))
+        return whole
 
     def _merged_logarithms(self, total: Sum) -> Sum | None:
         """``log(x) - log(y)`` as ``log(x/y)``."""

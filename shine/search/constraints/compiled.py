@@ -78,17 +78,19 @@ class CompiledConstraints:
             if not (free and scaling == "implied"):
                 self._target = parse_unit(constraints.target_unit or "1")
 
-    def allowed(self, population: Population) -> Mask:
+    def allowed(self, population: Population, at_end: bool = False) -> Mask:
         """Whether each individual keeps the constraints on its nodes, shape (n_individuals,), bool.
 
         Parameters
         ----------
         population : Population
             Its primitive set must be that of the constraints.
+        at_end : bool
+            Whether features are not required, as the end judges what the rows see of them.
         """
         allowed = np.ones(len(population), np.bool_)
         inside = np.arange(population.width) < population.sizes[:, None]
-        for code in self._required:
+        for code in () if at_end else self._required:
             allowed &= (population.codes == code).any(axis=1)
         for code in self._forbidden:
             allowed &= ~(population.codes == code).any(axis=1)
@@ -113,7 +115,7 @@ class CompiledConstraints:
         return factors
 
     def charged(self, population: Population, losses: Floats, slopes: Floats) -> Floats:
-        """Losses with their penalties; inf for individuals that are not allowed.
+        """Losses with their penalties at the end of a search; inf for individuals that are not allowed.
 
         Parameters
         ----------
@@ -121,7 +123,7 @@ class CompiledConstraints:
         losses, slopes : ndarray of shape (n_individuals,)
             As the evaluator returns them.
         """
-        which = np.flatnonzero(np.isfinite(losses) & self.allowed(population))
+        which = np.flatnonzero(np.isfinite(losses) & self.allowed(population, at_end=True))
         charged = np.full(len(population), np.inf)
         charged[which] = losses[which] * self.penalties(population.take(which), slopes[which])
         return charged

@@ -345,13 +345,8 @@ def _deviations(equations: NormalEquations, fixed: Mask, rows: float, least: Flo
     return deviations
 
 
-def without_idle_digits(
-    population: Population, linearizer: Linearizer, rows: float, least_error: float, idle: float = 0.0
-) -> Population:
-    """The individuals, with constants rounded to the digits that the data determine, and one more; see `snapped`.
-
-    Constants of fewer than `idle` standard deviations, the others held, become 0.
-    """
+def without_idle_digits(population: Population, linearizer: Linearizer, rows: float, least_error: float) -> Population:
+    """The individuals, with constants rounded to the digits that the data determine, and one more; see `snapped`."""
     count = len(population)
     equations = linearizer.normal_equations(population, np.ones(count), np.zeros(count), np.full(count, np.inf))
     values = population.values.copy()
@@ -362,9 +357,7 @@ def without_idle_digits(
         if not (math.isfinite(noise) and math.isfinite(square) and square > 0 and math.isfinite(values[i, column])):
             continue
         deviation, value = math.sqrt(noise / square), float(values[i, column])
-        if abs(value) < idle * deviation:
-            values[i, column] = 0.0
-        elif not is_simple(value):
+        if not is_simple(value):
             # Share of a constant's deviation that the last digit of a rounded constant may be worth.
             values[i, column] = rounded_to(value, 0.1 * deviation)
     return replace(population, values=values)

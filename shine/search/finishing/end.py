@@ -29,12 +29,8 @@ from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counter
 from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import not_beaten, unless_interrupted, with_supported_digits
 from shine.search.finishing.refinement import Refined, Refinement, measured
-from shine.search.models.certainty import (
-    Choice,
-    choose,
-    lengths_of,
-    shortest,
-)
+from shine.search.finishing.required import lacking
+from shine.search.models.certainty import Choice, choose, lengths_of, shortest
 from shine.search.models.front import Front, pareto_front
 from shine.search.models.model import Model
 from shine.search.models.result import Result
@@ -147,6 +143,7 @@ class Finish:
         noise = self._noise_of(rows)
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
+        word += lacking(front[choice.index], self.settings.constraints.required)
         choice = replace(choice, reason=choice.reason + word + left_out)
         degree = self.loss.degree
         basis = basis_in_user_units(rows, self.task, self.loss, noise)
@@ -294,6 +291,7 @@ class Finish:
             rules=self._rules_as_written,
             out_of_time=self.budget.is_closing,
             most=self.budget.refinable(),
+            required=self.settings.constraints.required,
         )
         return refinement.front(outcome, rows, polish)
 

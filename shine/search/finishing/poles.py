@@ -10,11 +10,10 @@ columns are combined anew, as at n = m for 1/n**2 - 1/m**2, or beyond the rows, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from shine.base.typing import Floats, Mask
 from shine.evaluate.domain import Domain
 from shine.evaluate.domain.neighbourhood import Reach
 from shine.evaluate.scores import Scores
@@ -98,30 +97,10 @@ def individuals_to_refine(
     return archive.individuals.take(rows), archive.scores.take(rows)
 
 
-def prospects(lengths: Floats, complexities: Floats, is_sound: Callable[[int], bool]) -> tuple[Mask, Mask]:
-    """Which formulas may be chosen (see `BEHIND`), and which of the others are shorter than all simpler ones.
-
-    Parameters
-    ----------
-    lengths : ndarray of shape (n_formulas,)
-        Nats of their descriptions, with fitted constants.
-    complexities : ndarray of shape (n_formulas,)
-    is_sound : callable
-        Whether the formula at a place has values wherever rows may lie: what the front may refuse beats none.
-    """
-    sound = (lengths[at] for at in np.argsort(lengths, kind="stable").tolist() if is_sound(at))
-    may_win = lengths <= next(sound, math.inf) + BEHIND
-    order = np.lexsort((lengths, complexities))
-    ordered = lengths[order]
-    leads = ordered < np.append(math.inf, np.minimum.accumulate(ordered)[:-1])
-    return may_win, leads[np.argsort(order)] & ~may_win
-
-
 def without_poles(
     models: Sequence[Model],
     enough: float,
     domain: Domain,
-    others: Sequence[Model] = (),
 ) -> list[Model]:
     """The models without poles near the data, and those that have earned their poles (see `EARNED`).
 
@@ -132,8 +111,6 @@ def without_poles(
     enough : float
         Loss below which two formulas are equally right.
     domain : Domain
-    others : sequence of Model
-        What they are compared with besides.
 
     Returns
     -------
@@ -142,7 +119,7 @@ def without_poles(
     """
 
     # Looked at one by one, the best first: most comparisons need no other.
-    best = sorted([*models, *others], key=lambda model: model.loss)
+    best = sorted(models, key=lambda model: model.loss)
     least = next((model.loss for model in best if domain.defines(model.tree)), None)
     if least is None:
         return list(models)

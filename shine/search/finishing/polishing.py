@@ -163,14 +163,6 @@ class Polishing:
         sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
         return converged(population, self._linearizer(sample), self.tolerance)
 
-    def plain(self, fitted: Population, dataset: Dataset) -> Population:
-        """Fitted formulas without constants and digits that the data hardly determine."""
-        linearizer = self._linearizer(dataset)
-        if dataset.n_rows > POLISHING_ROWS:
-            fitted = converged(fitted, linearizer, self.tolerance, _LAST_STEPS)
-        # Standard deviations from which a constant is worth its nodes in a formula that cannot be chosen.
-        return without_idle_digits(fitted, linearizer, dataset.effective_rows, self.least_error(dataset), 3.0)
-
     def versions(self, fitted: Population, primitives: PrimitiveSet, dataset: Dataset) -> Iterator[list[Tree]]:
         """The formulas with fitted constants, and then with simple ones, both simplified.
 

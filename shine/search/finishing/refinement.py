@@ -5,17 +5,15 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import compress
 
 import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.lazy import cached_property
-from shine.base.typing import Floats, Mask
+from shine.base.typing import Floats
 from shine.compiler.arrays import COMPILED
-from shine.compiler.tapes import constant_counts
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.domain import Domain
 from shine.evaluate.losses.form import Loss
@@ -34,16 +32,12 @@ from shine.lang.simplify.tidy import nodes_and_figures
 from shine.lang.simplify.tidy import tidy as tidy_form
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
-from shine.search.evolution.complexity import weighed
 from shine.search.evolution.evolution import Outcome
+from shine.search.evolution.scoring import places
 from shine.search.finishing.few_rows import FewRows
-from shine.search.finishing.poles import (
-    form_of,
-    individuals_to_refine,
-    prospects,
-    without_poles,
-)
+from shine.search.finishing.poles import form_of, individuals_to_refine, without_poles
 from shine.search.finishing.polishing import POLISHING_ROWS, Polishing, population_of, preferred
+from shine.search.finishing.required import with_required
 from shine.search.finishing.shorter import shortened, tidied
 from shine.search.models.certainty import fitted_constants, lengths_of, written_length
 from shine.search.models.front import pareto_front
@@ -90,6 +84,8 @@ class Refinement:
         Says whether to stop making constants simple.
     most : float
         Most individuals, if the front has fewer: the front itself is always refined.
+    required : sequence of str
+        Features that formulas must have, if the rows see them.
     """
 
     loss: Loss
@@ -100,6 +96,7 @@ class Refinement:
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None
     out_of_time: Callable[[], bool]
     most: float
+    required: Sequence[str] = ()
 
     def front(self, outcome: Outcome, rows: Dataset, polish: bool) -> Refined:
         """The Pareto front of a finished search, and the formulas beside it (see `Front`), which may be the law, too.
@@ -136,8 +133,8 @@ class Draft:
         Versions of each formula, the simplest last.
     proposed : list of Tree
         Further formulas that were made of those that are kept.
-    kept, behind, finite : list of Model
-        Formulas that may be chosen; those that the front may only show; both, before any was dropped.
+    kept, finite : list of Model
+        Formulas that may be chosen, and all before any was dropped.
     dropped : dict of str to list of Model
         What rules dropped, by the reason.
     front, beside : tuple of Model
@@ -152,7 +149,6 @@ class Draft:
     versions: list[list[Tree]] = field(default_factory=list)
     proposed: list[Tree] = field(default_factory=list)
     kept: list[Model] = field(default_factory=list)
-    behind: list[Model] = field(default_factory=list)
     finite: list[Model] = field(default_factory=list)
     dropped: dict[str, list[Model]] = field(default_factory=dict)
     front: tuple[Model, ...] = ()
@@ -184,11 +180,6 @@ class Draft:
         end = self.end
         return Polishing(end.loss, end.threads, TOLERANCE, end.out_of_time, partial(rounding_error, loss=end.loss))
 
-    @cached_property
-    def started(self) -> Population:
-        """The trees with the constants that they had before the fit."""
-        return population_of(self.trees, self.primitives)
-
     def simpler(self, tree: Tree) -> Tree:
         """A simplified formula."""
         return simplify(tree, primitives=self.primitives, functions=COMPILED, ranges=self.rows.ranges)
@@ -197,6 +188,12 @@ class Draft:
         """Formulas as models."""
         end = self.end
         return measured(list(trees), self.rows, end.loss, end.weights, self.primitives, end.threads, end.rules)
+
+    def refitted(self, trees: Iterable[Tree]) -> list[list[Model]]:
+        """Versions of simplified formulas: as they are, with fitted constants, and with simple numbers for them."""
+        held = [*map(self.simpler, trees)]
+        fitted = self.polishing.fitted(population_of(held, self.primitives), self.rows)
+        return [*map(self.measured, (held, *self.polishing.versions(fitted, self.primitives, self.rows)))]
 
     def nats(self, worse: Model, better: Model) -> float:
         """Log-likelihood by which a model is better than another."""
@@ -241,21 +238,7 @@ def completed(draft: Draft) -> None:
 
 def fitted(draft: Draft) -> None:
     """Fit constants to convergence."""
-    draft.fitted = draft.polishing.fitted(draft.started, draft.rows)
-
-
-def only_prospects(draft: Draft) -> None:
-    """Leave what cannot be chosen as it is, but for constants that the rows hardly determine."""
-    if draft.end.rules is not None or draft.fitted is None:
-        return
-    plain = draft.polishing.plain(draft.fitted, draft.rows)
-    may_win, shown = _prospects(draft, [draft.fitted, plain])
-    # Only a constant that vanishes or changes its sign makes a simple formula simpler.
-    same = (np.sign(plain.values) == np.sign(draft.started.values)).all(axis=1)
-    left = [plain.tree(at) if same[at] else draft.simpler(plain.tree(at)) for at in np.flatnonzero(shown).tolist()]
-    each = zip(*map(draft.measured, (compress(draft.trees, shown), left)), strict=True)
-    draft.behind = [preferred(models, draft.nats) for models in each]
-    draft.trees, draft.fitted = list(compress(draft.trees, may_win)), draft.fitted.take(np.flatnonzero(may_win))
+    draft.fitted = draft.polishing.fitted(population_of(draft.trees, draft.primitives), draft.rows)
 
 
 def simple_numbers(draft: Draft) -> None:
@@ -300,20 +283,31 @@ def allowed(draft: Draft) -> None:
     if draft.proposed:
         draft.kept += draft.measured(draft.proposed)
     enough, allows = draft.end.enough, draft.end.allows
-    draft.kept, draft.behind = (
-        [each for each in some if math.isfinite(each.loss) and allows(each.tree.size, each.loss <= enough)]
-        for some in (draft.kept, draft.behind)
-    )
-    draft.finite = [*draft.kept, *draft.behind]
+    draft.kept = [
+        each for each in draft.kept if math.isfinite(each.loss) and allows(each.tree.size, each.loss <= enough)
+    ]
+    draft.finite = draft.kept
+
+
+def required(draft: Draft) -> None:
+    """Leave required features out of what the rows do not see them in, and formulas without one if the rows see all."""
+    end = draft.end
+
+    def refitted(trees: list[Tree]) -> list[Model]:
+        return [preferred(models, draft.nats) for models in zip(*draft.refitted(trees), strict=True)]
+
+    def lengths(models: Sequence[Model]) -> Floats:
+        return lengths_of([replace(model, loss=max(model.loss, end.enough)) for model in models], draft.described)
+
+    again = None if draft.fitted is None else refitted
+    draft.kept = with_required(draft.kept, end.required, draft.rows, draft.primitives, lengths, again)
 
 
 def poles(draft: Draft) -> None:
     """Drop formulas with poles near the data (see `shine.search.finishing.poles`)."""
-    stay = without_poles(draft.kept, draft.end.enough, draft.domain, draft.behind)
+    stay = without_poles(draft.kept, draft.end.enough, draft.domain)
     draft.dropped["with a pole"] = [model for model in draft.kept if model not in stay]
-    # Where formulas that may win have earned their poles, those behind them have, too.
-    earned = not all(draft.domain.defines(model.tree) for model in stay)
-    draft.kept = [*stay, *(model for model in draft.behind if earned or draft.domain.defines(model.tree))]
+    draft.kept = stay
 
 
 def on_front(draft: Draft) -> None:
@@ -344,11 +338,31 @@ def short_numbers(draft: Draft) -> None:
     # Exact formulas, the simplest, that are written with short numbers; and digits of their constants that are surely
     # right
     write = partial(tidy_form, functions=COMPILED, ranges=draft.rows.ranges, digits=9, exact=True)
-    trees = [write(model.tree) for model in exact[:8]]
+    trees = [write(model.tree) for model in (*exact[:8], *_without_trifles(draft, exact[:3]))]
     found = [each for each in draft.measured(trees) if each.loss <= end.enough and end.allows(each.tree.size, True)]
     lengths = [(nodes_and_figures(each.tree) - each.tree.size, each) for each in (front[-1], *found)]
     best = min(lengths, key=lambda each: (each[1].complexity + each[0], each[0]))[1]
     draft.front = pareto_front([*front[:-1], best], end.enough)
+
+
+def _without_trifles(draft: Draft, exact: Sequence[Model]) -> Iterator[Model]:
+    """Exact formulas that have a constant less than some, and so on, the others fitted.
+
+    A constant of 0 takes a term along, one of 1 a factor. One that only makes up for another, or for rounding, is none
+    of the law's: ``2*log(1.1*x + 1.1) - 0.19`` is ``2*log(x + 1)``.
+    """
+    while exact and not draft.end.out_of_time():
+        given = population_of([model.tree for model in exact], draft.primitives)
+        owners, columns, _ = places(given)
+        variants = dict[Tree, None]()
+        for number in (0.0, 1.0):
+            other = given.take(owners)
+            other.values[np.arange(len(owners)), columns] = number
+            less = ((exact[owner], draft.simpler(other.tree(at))) for at, owner in enumerate(owners))
+            variants |= {new: None for old, new in less if fitted_constants(new) < fitted_constants(old.tree)}
+        found = [model for version in draft.refitted(variants) for model in version if model.loss <= draft.end.enough]
+        yield from found
+        exact = sorted(found, key=lambda model: model.complexity)[:2]
 
 
 def beside(draft: Draft) -> None:
@@ -376,11 +390,11 @@ class Stage:
 STAGES = (
     Stage("completed", completed),
     Stage("fitted", fitted, polishes=True),
-    Stage("only prospects", only_prospects, polishes=True),
     Stage("simple numbers", simple_numbers, polishes=True),
     Stage("best versions", best_versions),
     Stage("tidy", tidy),
     Stage("shorter forms", shorter_forms, polishes=True),
+    Stage("required", required),
     Stage("allowed", allowed),
     Stage("poles", poles),
     Stage("front", on_front),
@@ -389,33 +403,6 @@ STAGES = (
     Stage("beside", beside),
 )
 """The end of a search, from its individuals to a front; `experiments/bill.py` says what each rule wins."""
-
-
-def _prospects(draft: Draft, versions: Sequence[Population]) -> tuple[Mask, Mask]:
-    """Which formulas may be chosen, the constant one first, and which others the front may show.
-
-    The versions have fitted constants, the second without those that the rows hardly determine.
-    """
-    end, domain, trees, described = draft.end, draft.domain, draft.trees, draft.described
-    idle = ((versions[1].values == 0) & (versions[0].values != 0)).sum(axis=1)
-    constants, sizes = constant_counts(versions[0]), versions[0].sizes
-    evaluator = MachineEvaluator(draft.rows, end.loss, False, "float64", end.threads)
-    losses = [np.maximum(evaluator.score(version).losses, end.enough) for version in versions]
-    # A constant that becomes 0 takes a function with it.
-    fewer = described.final(losses[1], sizes - 2 * idle, constants - idle)
-    lengths = np.minimum(described.final(losses[0], sizes, constants), fewer)
-
-    def is_sound(place: int) -> bool:
-        tree = trees[place]
-        return end.allows(tree.size, False) and domain.defines(tree) and domain.is_steady(tree)
-
-    may_win, shown = prospects(lengths, weighed(versions[0], end.weights) - 2 * idle, is_sound)
-    may_win[0], shown[0] = True, False
-    # Of individuals that converge to the same formula, one is enough.
-    kinds = [(form_of(tree), f"{loss:.8e}") for tree, loss in zip(trees, losses[0].tolist(), strict=True)]
-    places = {kind: at for at, kind in reversed([*enumerate(kinds)])}
-    first = np.array([places[kind] == at for at, kind in enumerate(kinds)])
-    return may_win & first, shown & first
 
 
 def _told(draft: Draft) -> str:

@@ -41,9 +41,10 @@ from shine.search.finishing.polishing import (
     unless_interrupted,
     with_supported_digits,
 )
+from shine.search.finishing.required import lacking, with_required
 from shine.search.finishing.shorter import tidied
 from shine.search.kinds.formula import OneFormula
-from shine.search.models.certainty import Choice, shortest
+from shine.search.models.certainty import Choice, lengths_of, shortest
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.models.result import Result
@@ -51,6 +52,7 @@ from shine.search.models.user_units import basis_in_user_units, front_in_user_un
 from shine.search.problem.budget import planned, steps_of, with_affordable_rows
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.preparation import constraint_compiler, prepared
+from shine.search.problem.reference_losses import description_length
 from shine.search.problem.scaling import with_functions
 
 TOLERANCE = 1e-5
@@ -84,6 +86,7 @@ class OddsRefinement:
         Compiles the constraints for a primitive set.
     out_of_time : callable
         Returns whether to stop making constants simple.
+    required : sequence of str
     earlier : sequence of Tree
         Formulas of an earlier part of the run, with their lines.
     """
@@ -95,6 +98,7 @@ class OddsRefinement:
     threads: int
     rules: Callable[..., CompiledConstraints] | None
     out_of_time: Callable[[], bool]
+    required: Sequence[str] = ()
     earlier: Sequence[Tree] = ()
 
     def models(self, outcome: Outcome, polish: bool) -> list[Model]:
@@ -108,17 +112,22 @@ class OddsRefinement:
         if len(individuals):
             complete = lined(individuals, scores.slopes, scores.intercepts, primitives)
             found += [complete.tree(index) for index in range(len(complete))]
-        ranges = self.dataset.ranges
-        versions = [found, [simplify(tree, primitives, functions=COMPILED, ranges=ranges) for tree in found]]
-        if polish and found:
-            versions += self._polished(versions[-1], primitives)
-        measured = [self._measured(version, primitives) for version in versions]
-        chosen = map(partial(preferred, nats=self._nats), zip(*measured, strict=True))
+        chosen = self._preferred(found, primitives, polish)
         rules = None if self.rules is None else partial(self.rules, scaling="written")
-        models = [*self._measured([constant], primitives), *tidied(list(chosen), self.dataset, primitives, rules)]
+        models = [*self._measured([constant], primitives), *tidied(chosen, self.dataset, primitives, rules)]
+        lengths = partial(lengths_of, description=description_length(self.dataset, LOG_LOSS))
+        again = partial(self._preferred, primitives=primitives, polish=True) if polish else None
+        models = with_required(models, self.required, self.dataset, primitives, lengths, again)
         # Individuals have at most this size; with their lines they may be larger.
         kept = [model for model in models if math.isfinite(model.loss) and model.tree.size <= self.max_size]
         return without_poles(kept, 0.0, domain)
+
+    def _preferred(self, trees: list[Tree], primitives: PrimitiveSet, polish: bool) -> list[Model]:
+        """The best version of each formula: as it is, simplified, and with fitted constants."""
+        simple = [simplify(tree, primitives, functions=COMPILED, ranges=self.dataset.ranges) for tree in trees]
+        versions = [trees, simple, *(self._polished(simple, primitives) if polish and trees else ())]
+        measured = [self._measured(version, primitives) for version in versions]
+        return list(map(partial(preferred, nats=self._nats), zip(*measured, strict=True)))
 
     def _polished(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> Iterator[list[Tree]]:
         """The formulas with fitted constants, and then with simple ones (see `Polishing`)."""
@@ -241,6 +250,7 @@ class ClassesProblem(OneFormula):
             threads=self.threads,
             rules=self.rules,
             out_of_time=self.budget.is_closing,
+            required=self.settings.constraints.required,
             earlier=[task.scaling.entering(replace(model.tree, parameters=rows.features)) for model in earlier],
         )
         before = outcome
@@ -257,6 +267,7 @@ class ClassesProblem(OneFormula):
         primitives = with_functions(task.primitives, (*LINE, "sub"))
         allowed, word = directed(models, task.user_rows, self.settings.constraints, primitives, self.threads)
         choice = shortest(models, self.description(rows), allowed)
+        word += lacking(models[choice.index], self.settings.constraints.required)
         return self.result(outcome, models, replace(choice, reason=choice.reason + word))
 
 

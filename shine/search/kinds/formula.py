@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 
@@ -17,10 +19,12 @@ from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.losses.rows import data_for_loss, takes_noise
 from shine.evaluate.protocols import ConstantFitter, PopulationEvaluator
 from shine.evaluate.tiers.gradients import MachineLinearizer
+from shine.lang.population import Population
 from shine.search.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
+from shine.search.evolution.operators.limits import formula_depths
 from shine.search.evolution.run_state import State
 from shine.search.evolution.settings import StopSettings
 from shine.search.finishing.end import Finish
@@ -124,7 +128,22 @@ class OneFormula(Problem):
             noise=self.seeding_noise(rows),
             found=teller(self.task),
         )
-        return guesses_in_slices(task, rng, effort)
+        return self._with_required(guesses_in_slices(task, rng, effort))
+
+    def _with_required(self, slices: Generator[Guesses]) -> Generator[Guesses]:
+        """The guesses, each with 0 times the required features that it lacks: the end judges what the rows see."""
+        names = {"add", "mul"} <= self.task.primitives.function_codes.keys() and self.settings.constraints.required
+        for found in slices:
+            given, trees = found.candidates, []
+            for tree in map(given.tree, range(len(given) if names else 0)):
+                lacking = [ast.Name(name) for name in names or () if name not in tree.used_parameters]
+                terms = [ast.BinOp(ast.Constant(0.0), ast.Mult(), name) for name in lacking]
+                whole = reduce(lambda one, other: ast.BinOp(one, ast.Add(), other), terms, tree.result)
+                if tree.size + 4 * len(terms) <= given.width:
+                    trees.append(replace(tree, result=whole))
+            longer = Population.from_trees(trees, given.primitives, given.width)
+            fits = np.flatnonzero(formula_depths(longer)[:, 0] <= self.evolving.max_depth)
+            yield replace(found, candidates=longer.take(fits)) if names else found
 
     def seeding_noise(self, rows: Dataset) -> float:
         """The share of the target's variance that noise leaves in rows of the seeding; 0 if it is not known."""

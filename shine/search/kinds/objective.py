@@ -44,9 +44,10 @@ from shine.search.finishing.polishing import (
     with_supported_digits,
 )
 from shine.search.finishing.refinement import TOLERANCE, measured
+from shine.search.finishing.required import lacking, with_required
 from shine.search.kinds.formula import OneFormula
 from shine.search.kinds.objective_function import Objective, ObjectiveEvaluator
-from shine.search.models.certainty import Choice, shortest
+from shine.search.models.certainty import Choice, lengths_of, shortest
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.models.result import Result
@@ -152,8 +153,11 @@ class ObjectiveProblem(OneFormula):
         outcome, models = unless_interrupted(outcome, refined)
         if not models:
             raise DataError("no formula has a finite objective; look at what it returns for constant predictions")
+        required, lengths = self.settings.constraints.required, partial(lengths_of, description=self._description)
+        models = with_required(models, required, self.rows, end.primitives, lengths)
         allowed, word = directed(models, self.rows, self.settings.constraints, end.primitives, self.threads)
         choice = shortest(models, self._description, allowed)
+        word += lacking(models[choice.index], required)
         choice = replace(choice, reason=choice.reason + word)
         models = list(with_supported_digits(models, self.rows))
         given = tuple(model_in_user_units(end.unscaled(model), self.task, 0) for model in models)

@@ -210,7 +210,27 @@ def test_powers_are_written_with_their_exponent(text, expected):
         ("0.75*x/(y + 1.25)", "3*x/(4*y + 5)"),
         ("x + 0.916666666666667", "x + 11/12"),
         ("0.25*x*(y - 8) + 0.5", "x*(y - 8)/4 + 0.5"),
+        ("0.0707106781186548*sqrt(200 - x*y)", "sqrt(1 - x*y/200)"),
+        ("0.7071067811865476*y*sqrt(6 - x)", "y*sqrt(3 - x/2)"),
     ],
 )  # fmt: skip
 def test_exact_formulas_have_the_numbers_that_people_write(found, short):
     assert tidy(parse(found), COMPILED, digits=9, exact=True).readable == short
+
+
+@pytest.mark.parametrize(
+    ("found", "short"),
+    [
+        ("x/(x/y + 1)", "x*y/(x + y)"),
+        ("3/(1/x + 1/y)", "3*x*y/(x + y)"),
+        ("5.2/(2.1/x + 1)", "5.2*x/(x + 2.1)"),
+        ("x/(y + z/x)", "x/(z/x + y)"),
+        ("1/(1/x + 1/y + 1/z)", "1/(1/x + 1/y + 1/z)"),
+        ("(y + sqrt(x**2/z))*sqrt(z)", "x + y*sqrt(z)"),
+        ("sqrt(x**2*y/z)", "x*sqrt(y/z)"),
+        ("sqrt(x**2/(y*z))", "x/sqrt(y*z)"),
+    ],
+)
+def test_quotients_have_no_quotients_within_where_that_is_shorter(found, short):
+    ranges = dict.fromkeys("xyz", (0.5, 5.0))
+    assert tidy(parse(found), COMPILED, ranges).readable == short

@@ -18,7 +18,7 @@ from shine.lang.population import Population
 from shine.search.description import DescriptionLength
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.evolution import Outcome
-from shine.search.finishing.poles import EARNED, individuals_to_refine, prospects, without_poles
+from shine.search.finishing.poles import EARNED, individuals_to_refine, without_poles
 from shine.search.models.model import Model
 
 FEATURES = ("a", "b")
@@ -135,15 +135,6 @@ def test_individuals_of_complexities_that_cannot_be_chosen_are_not_refined():
         sizes = individuals_to_refine(outcome, DOMAIN, 1.1, description=description)[0].sizes.tolist()
         assert sizes.count(5) == 2
         assert sizes.count(9) == kept
-
-
-@pytest.mark.parametrize(("sound", "may_win"), [(True, [0, 0, 0, 1, 1, 0]), (False, [1] * 6)])
-def test_what_is_far_behind_the_shortest_sound_description_cannot_be_chosen(sound, may_win):
-    lengths, complexities = np.array([0.0, -50.0, -40.0, -200.0, -180.0, -60.0]), np.array([1, 3, 5, 9, 11, 7])
-    found, shown = prospects(lengths, complexities, lambda place: sound)
-    assert found.tolist() == may_win
-    # Of the others, the front shows what no simpler one describes more shortly.
-    assert shown.tolist() == ([1, 1, 0, 0, 0, 1] if sound else [0] * 6)
 
 
 def test_a_search_ended_by_an_exact_formula_refines_only_its_front():

@@ -73,3 +73,23 @@ def test_a_front_has_no_law_twice():
     draft.primitives = PrimitiveSet(tuple(STANDARD.values()), ("x",))
     draft.kept = [model(text) for text in ("5*x/exp(0.2*x)", "5*x/(exp(0.2*x) + 1e-9)", "5*x")]
     assert [each.expression for each in draft.plainest(draft.kept)] == ["5*x", "5*x/exp(0.2*x)"]
+
+
+@pytest.mark.parametrize(
+    ("law", "guess"),
+    [
+        ("sqrt(a**2 + b**2)", "1.349*sqrt(0.5495*(a**2 + b**2 - 0.01) - 0.001)"),
+        ("2*log(a*b + 1)", "2.1*log(1.1*a*b + 1.1) - 0.2"),
+        ("sqrt(2*a + 3)", "1.3*sqrt(1.2*a + 1.8)"),
+        ("a/(b + 2)", "(1.1*a + 0.1)/(1.2*b + 2.3 + 0.01*a)"),
+        ("a*exp(b/3)", "1.2*a*exp(0.3*b + 0.1) + 0.01"),
+        ("2*sin(a + b)", "2.1*sin(1.01*a + 0.99*b + 0.01) + 0.01"),
+    ],
+)
+def test_exact_formulas_have_no_constants_that_the_rows_do_not_see(law, guess):
+    X = np.random.default_rng(0).uniform(0.5, 5, (100, 2))
+    y = shine.jit(law, params=("a", "b"))(*X.T)
+    found = shine.evolve(
+        X, y, features=["a", "b"], guesses=[guess], generations=0, seconds=None, seeding=0, population=10, threads=1,
+    )  # fmt: skip
+    assert found.best.expression == law
