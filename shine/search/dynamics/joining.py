@@ -22,7 +22,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 from shine.search.dynamics.readings import Readings
-from shine.search.dynamics.rows import RateRows, settled
+from shine.search.dynamics.rows import EXACT, RateRows, settled
 from shine.search.dynamics.summands import NoSum, Product, exchanged, exchanges, summands, written
 from shine.search.models.certainty import lengths_of
 from shine.search.models.front import Front
@@ -130,7 +130,7 @@ def with_terms_of_others(
         if given is not None and own and not given.clean:
             known = {_form(each.model) for each in own}
             new = [each for each in _new(at, sums, given, states, sought) if each.tree.size <= most]
-            own = [*own, *_described([each for each in new if _form(each) not in known], own, given)]
+            own = [*own, *described([each for each in new if _form(each) not in known], own, given)]
         found.append(sorted(own, key=lambda each: each.nats))
     return found
 
@@ -196,8 +196,7 @@ def _copy_along(
             key = place, written(products)
             if key not in known:
                 model = model_of(parse(key[1], given.dataset.features), given)
-                described = _described([model], candidates[place], given)
-                known[key] = described[0] if described else Candidate(model, math.inf)
+                known[key] = next(iter(described([model], candidates[place], given)), Candidate(model, math.inf))
             models[place] = known[key]
 
 
@@ -262,6 +261,15 @@ def _form(model: Model) -> tuple[tuple[str, bool], ...] | None:
         return None
 
 
+def shortest_sums(
+    products: Sequence[Product], candidates: Sequence[Candidate], rows: RateRows, most: int
+) -> list[list[Product]]:
+    """The shortest sums of some products that explain a state's rate, and then its candidates that are sums."""
+    enough = 1e-9 * rows.dataset.target_square / rows.dataset.weight
+    models = [model for model in _Regression(products, rows).best() if model is not None and model.loss <= enough]
+    return [*(summands(model.tree) for model in models), *_sums(candidates)][:most]
+
+
 class _Regression:
     """Sums of some products fitted to the rate of a state."""
 
@@ -290,8 +298,10 @@ class _Regression:
             places = np.array(list(combinations(range(len(self.products)), count)))
             matrix = self.products_of[places[:, :, None], places[:, None, :]]
             right = self.along[places]
-            shares = solved(matrix, right[:, None], RIDGE)[:, 0]
-            losses = np.maximum(square - np.add.reduce(shares * right, axis=1), 0.0) / self.rows.dataset.weight
+            shares = _shares(matrix, right)
+            rest = square - np.add.reduce(shares * (2 * right - dot(matrix, shares[:, None])), axis=1)
+            # Exact sums differ by their sizes alone.
+            losses = np.maximum(rest, EXACT * square) / self.rows.dataset.weight
             sizes = np.add.reduce(self.nodes[places], axis=1)
             lengths.append(description.final(losses, sizes, np.full(len(places), count)))
             chosen += places.tolist()
@@ -303,7 +313,7 @@ class _Regression:
         own = np.array(places, np.int64)
         if not len(own):
             return None
-        shares = solved(self.products_of[own[:, None], own], self.along[own][None], RIDGE)[0]
+        shares = _shares(self.products_of[own[:, None], own], self.along[own])
         rest = self.target - np.add.reduce(shares[:, None] * self.columns[own])
         loss = float(stable_sum(rest**2)) / self.rows.dataset.weight
         values = (shares / self.sizes[own]).tolist()
@@ -316,7 +326,15 @@ class _Regression:
         return Model(tree, loss, 1 - loss / spread if spread > 0 else 0.0)
 
 
-def _described(models: Sequence[Model], known: Sequence[Candidate], rows: RateRows) -> list[Candidate]:
+def _shares(matrix: Floats, right: Floats) -> Floats:
+    """Weights of the terms of regressions, shape (..., n_terms); what the ridge has left is solved for again."""
+    found = np.zeros_like(right)
+    for _ in range(3):
+        found = found + solved(matrix, (right - dot(matrix, found[..., None, :]))[..., None, :], RIDGE)[..., 0, :]
+    return found
+
+
+def described(models: Sequence[Model], known: Sequence[Candidate], rows: RateRows) -> list[Candidate]:
     """Candidates, by the description of the rates as those of the front."""
     least = float(np.min(_lengths([each.model for each in known], rows)))
     lengths = _lengths(models, rows) if models else np.zeros(0)

@@ -19,6 +19,7 @@ from shine.evaluate.rollouts.native import functions
 from shine.lang.forms.names import listed, shown
 from shine.search.constraints.constraints import Constraints
 from shine.search.constraints.units import is_product
+from shine.search.dynamics.closing import closed
 from shine.search.dynamics.conserved import Plane, planes_of
 from shine.search.dynamics.doubt import doubt_about
 from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
@@ -208,7 +209,7 @@ class _Finding:
             except KeyboardInterrupt:
                 stopped_by = "interrupted"
         runs, states = self.form.smooth.runs, self._states
-        planes = [] if stopped_by or best.lags or best.order > 1 else self._planes
+        planes = [] if stopped_by else self._planes
         equal = [others for plane in planes for others in plane.others(best)][:MOST_RIVALS]
         stop = self._stop(lambda: False)
         rivals = [fitted([Equation(model) for model in each], self.form, stop) for each in equal]
@@ -246,8 +247,9 @@ class _Finding:
 
     @cached_property
     def _planes(self) -> list[Plane]:
-        """Sums of states that stay as they are along the runs."""
-        return planes_of(self._states, self.form.trajectories.states)
+        """Sums of states that stay as they are along the runs, of states that are all read, at one time."""
+        alone = self.form.lags == 0 and self.form.order == 1
+        return planes_of(self._states, self.form.trajectories.states) if alone else []
 
     def _at(self, share: float) -> float:
         """End of a share of the seconds; inf without a limit."""
@@ -276,6 +278,9 @@ class _Finding:
             images = alike(fronts, self.searches.joined, self.form.trajectories.states, 4)
             most = self.searches.settings.evolution.max_size
             fronts = with_terms_of_others(fronts, self.searches.joined, self.form.trajectories.states, most)
+        rows = [own for own in self.searches.joined if own is not None]
+        if self._sums and self._planes and not self.form.is_map and len(rows) == len(fronts):
+            images += closed(fronts, rows, self.form.trajectories.states, self._planes)
         systems = best_first(fronts)
         with stage("integrating systems"):
             for number, candidates in enumerate(chain(islice(systems, FIRST), images, systems)):
@@ -288,15 +293,14 @@ class _Finding:
                 models = tuple(each.model for each in candidates)
                 if models not in self.systems:
                     self.systems[models] = fitted(self._equations(models), self.form, self._stop(late), session)
-            if apart:
+            if apart or images:
                 self._share([tuple(each.model for each in own) for own in images], late)
 
     def _follow(self, until: float) -> None:
         """Fit the polynomials whose flow leads from each reading to the next."""
         form, session = self.form, self.session
         continuous = form.order == 1 and not form.is_map and not form.trajectories.controls
-        # On a plane many polynomials are equal, and the searches for rates look for the shortest.
-        if not (continuous and self._sums) or self._planes:
+        if not (continuous and self._sums) or self._planes:  # on planes, many polynomials are equal
             return
         session.stage("flows")
 
