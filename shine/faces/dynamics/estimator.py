@@ -214,8 +214,8 @@ class SymbolicDynamics(FittedDynamics):
             names, continuous = Names(states, controls), self.kind == "ode"
             readings = trajectories(x, t, u, run=run, sigma=sigma, names=names, continuous=continuous)
             readings = with_inputs(readings, u) if callable(u) and continuous else readings
-        name, target = type(self).__name__, listed(readings.states)
-        with live_page(live, name, target) as page, reporter(self.callbacks, self.verbose, "", search.stop) as report:
+        name = type(self).__name__
+        with live_page(live, name, "rate") as page, reporter(self.callbacks, self.verbose, "", search.stop) as report:
             followed = Observers(report) if page is None else Observers(Several((report, page)), page.watch())
             observers = replace(followed, began=self._began)
             form: Any = {
