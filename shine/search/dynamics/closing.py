@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, product
 
 import numpy as np
 
@@ -17,14 +17,11 @@ from shine.base.typing import Floats
 from shine.compiler.arrays import combined, least_squares
 from shine.lang.parse import parse
 from shine.search.dynamics.conserved import SMALL, Plane
-from shine.search.dynamics.joining import Candidate, described, model_of, shortest_sums
+from shine.search.dynamics.joining import Candidate, described, model_of, shortest_sums, sums_of
 from shine.search.dynamics.rows import RateRows
 from shine.search.dynamics.summands import Product, collected, written
 
 Sums = Sequence[Product]
-
-MOST_MONOMIALS = 21
-"""Most monomials of one degree and below whose sums are tried."""
 
 MOST_SUMS, MOST_SYSTEMS = 6, 8
 """Most sums of a state that are tried, and most systems that are integrated."""
@@ -34,8 +31,8 @@ def closed(
     candidates: Sequence[Sequence[Candidate]], rows: Sequence[RateRows], states: Sequence[str], planes: Sequence[Plane]
 ) -> list[tuple[Candidate, ...]]:
     """The shortest systems of sums that keep the sums of some planes, one candidate a state."""
-    monomials = [Product.of(1.0, {name: float(own.count(name)) for name in own}) for own in _monomials(states)]
-    sums = [shortest_sums(monomials, *each, MOST_SUMS) for each in zip(candidates, rows, strict=True)]
+    shortest = [[Candidate(model, 0.0) for model in shortest_sums(at, candidates, rows)] for at in range(len(rows))]
+    sums = [sums_of([*new, *known])[:MOST_SUMS] for new, known in zip(shortest, candidates, strict=True)]
     found: dict[frozenset[tuple[int, str]], tuple[tuple[int, int], tuple[Sums, ...]]] = {}
     for shares in _shares(states, planes):
         for chosen in product(*(sums[place] for place in range(len(states)) if place not in shares)):
@@ -48,17 +45,6 @@ def closed(
                 found[key] = length, system
     best = sorted(found.values(), key=lambda each: each[0])[:MOST_SYSTEMS]
     return [_described(system, candidates, rows) for _, system in best]
-
-
-def _monomials(states: Sequence[str]) -> list[tuple[str, ...]]:
-    """Factors of the monomials of the highest degree of which there are not too many, and of lower ones."""
-    found: list[tuple[str, ...]] = [()]
-    for degree in range(1, 5):
-        more = list(combinations_with_replacement(states, degree))
-        if degree > 2 and len(found) + len(more) > MOST_MONOMIALS:
-            break
-        found += more
-    return found
 
 
 def _shares(states: Sequence[str], planes: Sequence[Plane]) -> Iterator[Mapping[int, Floats]]:

@@ -10,7 +10,7 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations, combinations_with_replacement, pairwise
 
 import numpy as np
 
@@ -111,7 +111,9 @@ def with_integrals(
 def with_terms_of_others(
     candidates: Sequence[Sequence[Candidate]], rows: Sequence[RateRows | None], states: Sequence[str], most: int
 ) -> list[list[Candidate]]:
-    """The candidates of each state and those of the terms of others, by rising nats; no others for clean rates.
+    """The candidates of each state and those of the terms of others, by rising nats.
+
+    Of a clean rate, the shortest sum that explains it is one, if no candidate does.
 
     Parameters
     ----------
@@ -124,12 +126,13 @@ def with_terms_of_others(
     most : int
         Largest size of a formula.
     """
-    sums = [_sums(own) if each else [] for own, each in zip(candidates, rows, strict=True)]
+    sums = [sums_of(own) if each else [] for own, each in zip(candidates, rows, strict=True)]
     sought, found = [place for place, given in enumerate(rows) if given is not None], []
     for at, (own, given) in enumerate(zip(candidates, rows, strict=True)):
-        if given is not None and own and not given.clean:
+        if given is not None and own and not _explains(own[0].model, given):
             known = {_form(each.model) for each in own}
-            new = [each for each in _new(at, sums, given, states, sought) if each.tree.size <= most]
+            every = shortest_sums(at, candidates, rows) if given.clean else _new(at, sums, given, states, sought)
+            new = [each for each in every if each.tree.size <= most]
             own = [*own, *described([each for each in new if _form(each) not in known], own, given)]
         found.append(sorted(own, key=lambda each: each.nats))
     return found
@@ -206,7 +209,7 @@ def model_of(tree: Tree, rows: RateRows) -> Model:
     return Model(tree, float(stable_sum(rows.dataset.row_weights * errors**2)) / rows.dataset.weight, 0.0)
 
 
-def _sums(candidates: Sequence[Candidate]) -> list[list[Product]]:
+def sums_of(candidates: Sequence[Candidate]) -> list[list[Product]]:
     """The best candidates as sums."""
     found = []
     for each in candidates[:SOURCES]:
@@ -261,13 +264,30 @@ def _form(model: Model) -> tuple[tuple[str, bool], ...] | None:
         return None
 
 
-def shortest_sums(
-    products: Sequence[Product], candidates: Sequence[Candidate], rows: RateRows, most: int
-) -> list[list[Product]]:
-    """The shortest sums of some products that explain a state's rate, and then its candidates that are sums."""
-    enough = 1e-9 * rows.dataset.target_square / rows.dataset.weight
-    models = [model for model in _Regression(products, rows).best() if model is not None and model.loss <= enough]
-    return [*(summands(model.tree) for model in models), *_sums(candidates)][:most]
+def shortest_sums(at: int, candidates: Sequence[Sequence[Candidate]], rows: Sequence[RateRows | None]) -> list[Model]:
+    """The shortest sums that explain the clean rate of a state: of monomials, and of terms of what explains others."""
+    own = rows[at]
+    assert own is not None
+    pairs = [pair for place, pair in enumerate(zip(candidates, rows, strict=True)) if place != at]
+    others = [each[0] for each, given in pairs if each and given is not None and _explains(each[0].model, given)]
+    pool = {each.text: Product(1.0, each.powers) for sums in sums_of(others) for each in sums}
+    pool |= {each.text: each for each in _monomials(own.dataset.features)}
+    found = _Regression(list(pool.values()), own).best()
+    return [model for model in found if model is not None and _explains(model, own)]
+
+
+def _explains(model: Model, rows: RateRows) -> bool:
+    """Whether a formula leaves no more of a clean rate than its errors."""
+    return rows.clean and model.loss <= max(rows.enough, EXACT) * rows.dataset.target_square / rows.dataset.weight
+
+
+def _monomials(names: Sequence[str]) -> Iterator[Product]:
+    """The monomials of the highest degree of which there are not too many, and of lower ones."""
+    for degree in range(5):
+        # Most monomials of a degree beyond the second, and of lower ones
+        if degree <= 2 or math.comb(len(names) + degree, degree) <= 21:
+            for own in combinations_with_replacement(names, degree):
+                yield Product.of(1.0, {name: float(own.count(name)) for name in own})
 
 
 class _Regression:

@@ -276,6 +276,7 @@ class _Finding:
         if apart:
             # Most systems of one law for exchanged states that are integrated in a stage, whatever the rates say.
             images = alike(fronts, self.searches.joined, self.form.trajectories.states, 4)
+        if self._sums:
             most = self.searches.settings.evolution.max_size
             fronts = with_terms_of_others(fronts, self.searches.joined, self.form.trajectories.states, most)
         rows = [own for own in self.searches.joined if own is not None]
