@@ -133,7 +133,7 @@ def with_terms_of_others(
             known = {_form(each.model) for each in own}
             every = shortest_sums(at, candidates, rows) if given.clean else _new(at, sums, given, states, sought)
             new = [each for each in every if each.tree.size <= most]
-            own = [*own, *described([each for each in new if _form(each) not in known], own, given)]
+            own = [*own, *_described([each for each in new if _form(each) not in known], own, given)]
         found.append(sorted(own, key=lambda each: each.nats))
     return found
 
@@ -198,9 +198,14 @@ def _copy_along(
                 return
             key = place, written(products)
             if key not in known:
-                model = model_of(parse(key[1], given.dataset.features), given)
-                known[key] = next(iter(described([model], candidates[place], given)), Candidate(model, math.inf))
+                known[key] = candidate_of(products, candidates[place], given)
             models[place] = known[key]
+
+
+def candidate_of(products: Sequence[Product], known: Sequence[Candidate], rows: RateRows) -> Candidate:
+    """A sum beside the candidates of a state."""
+    model = model_of(parse(written(products), rows.dataset.features), rows)
+    return next(iter(_described([model], known, rows)), Candidate(model, math.inf))
 
 
 def model_of(tree: Tree, rows: RateRows) -> Model:
@@ -226,13 +231,7 @@ def _new(
 ) -> list[Model]:
     """Formulas for the rate of a state, from terms of all."""
     ordered = [sums[at], *(own for place, own in enumerate(sums) if place != at)]
-    pool: dict[str, Product] = {}
-    for own in ordered:
-        for products in own:
-            for product in products:
-                pool.setdefault(product.text, Product(1.0, product.powers))
-    several = _Regression(list(pool.values())[:MOST_FACTORS], rows)
-    chosen = list(several.best())
+    chosen = list(_Regression(_factors([each for own in ordered for each in own])[:MOST_FACTORS], rows).best())
     images = {
         tuple(exchanged(product, names) for product in products)
         for order, names in exchanges(states, len(sought))
@@ -270,10 +269,13 @@ def shortest_sums(at: int, candidates: Sequence[Sequence[Candidate]], rows: Sequ
     assert own is not None
     pairs = [pair for place, pair in enumerate(zip(candidates, rows, strict=True)) if place != at]
     others = [each[0] for each, given in pairs if each and given is not None and _explains(each[0].model, given)]
-    pool = {each.text: Product(1.0, each.powers) for sums in sums_of(others) for each in sums}
-    pool |= {each.text: each for each in _monomials(own.dataset.features)}
-    found = _Regression(list(pool.values()), own).best()
+    found = _Regression(_factors([*sums_of(others), list(_monomials(own.dataset.features))]), own).best()
     return [model for model in found if model is not None and _explains(model, own)]
+
+
+def _factors(sums: Sequence[Sequence[Product]]) -> list[Product]:
+    """The different terms of some sums, without their coefficients."""
+    return [Product(1.0, powers) for powers in dict.fromkeys(each.powers for own in sums for each in own)]
 
 
 def _explains(model: Model, rows: RateRows) -> bool:
@@ -354,7 +356,7 @@ def _shares(matrix: Floats, right: Floats) -> Floats:
     return found
 
 
-def described(models: Sequence[Model], known: Sequence[Candidate], rows: RateRows) -> list[Candidate]:
+def _described(models: Sequence[Model], known: Sequence[Candidate], rows: RateRows) -> list[Candidate]:
     """Candidates, by the description of the rates as those of the front."""
     least = float(np.min(_lengths([each.model for each in known], rows)))
     lengths = _lengths(models, rows) if models else np.zeros(0)

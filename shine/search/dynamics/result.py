@@ -169,15 +169,6 @@ class DynamicsResult:
         return self.front.best
 
     @property
-    def rivals(self) -> tuple[SystemModel, ...]:
-        """See `SystemFront.rivals`."""
-        return self.front.rivals
-
-    def next_experiment(self, box: Box | None = None, times: Any = None, u: Controls = None) -> NextExperiment:
-        """See `SystemFront.next_experiment`."""
-        return self.front.next_experiment(box, times, u)
-
-    @property
     def ending(self) -> str:
         """Duration and end of the search, as a sentence."""
         by = STOPS.get(self.stopped_by, f"the limit of {self.stopped_by}")
