@@ -210,7 +210,7 @@ def candidate_of(products: Sequence[Product], known: Sequence[Candidate], rows: 
 
 def model_of(tree: Tree, rows: RateRows) -> Model:
     """A formula with its loss for the rates."""
-    errors = _values(tree, rows.dataset.columns) - rows.dataset.target
+    errors = values_of(tree, rows.dataset.columns) - rows.dataset.target
     return Model(tree, float(stable_sum(rows.dataset.row_weights * errors**2)) / rows.dataset.weight, 0.0)
 
 
@@ -245,7 +245,7 @@ def _new(
     return list({str(model.tree): model for model in chosen if model is not None}.values())
 
 
-def _values(tree: Tree, columns: Floats) -> Floats:
+def values_of(tree: Tree, columns: Floats) -> Floats:
     """Values of a formula, without code of its own, which takes longer to make than to run."""
     known = {**STANDARD, **tree.functions}
     inputs = dict(zip(tree.parameters, columns, strict=True))
@@ -300,7 +300,7 @@ class _Regression:
         self.features = dataset.features
         root = np.sqrt(dataset.row_weights)
         trees = [parse(product.text or "1.0", self.features) for product in products]
-        columns = [root * _values(tree, dataset.columns) for tree in trees]
+        columns = [root * values_of(tree, dataset.columns) for tree in trees]
         usable = [place for place, own in enumerate(columns) if np.isfinite(own).all() and own.any()]
         self.products = [products[place] for place in usable]
         # With a coefficient and a sign.

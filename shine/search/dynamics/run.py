@@ -36,7 +36,16 @@ from shine.search.dynamics.joining import (
 )
 from shine.search.dynamics.known_parts import RUN, Part, bare
 from shine.search.dynamics.result import MOST_RIVALS, NEAR, DynamicsResult, distinct, front_of
-from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, RateRows, RateSearches, rate_rows
+from shine.search.dynamics.rows import (
+    EXACT,
+    LEAST_AGAIN,
+    LEAST_SECONDS,
+    RateRows,
+    RateSearches,
+    feature_columns,
+    features_of,
+    rate_rows,
+)
 from shine.search.dynamics.session import Session
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.sharing import with_sharing, with_short_numbers
@@ -200,7 +209,7 @@ class _Finding:
         if not self.systems:
             models = tuple(result.best for result in searches.results)
             self.systems[models] = unfitted(self._equations(models), self.form)
-        best, *others = distinct(self.systems.values())
+        best, *others = distinct(self.systems.values(), self._drawn)
         if not (stopped_by or searches.stopped_by_user):
             try:
                 with stage("shortening numbers"):
@@ -244,6 +253,15 @@ class _Finding:
     def _states(self) -> Floats:
         """Smoothed states of all runs, shape (n_times, n_states)."""
         return np.concatenate([run.states for run in self.form.smooth.runs])
+
+    @property
+    def _drawn(self) -> dict[str, Floats]:
+        """States, controls and times drawn from the ranges of the data, and from half as much beyond."""
+        values = feature_columns(self.form.smooth, False)
+        low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+        low, high = low - 0.5 * (high - low), high + 0.5 * (high - low)
+        drawn = low + (high - low) * np.random.default_rng(0).random((50, len(low)))
+        return dict(zip(features_of(self.form.trajectories, False), drawn.T, strict=True))
 
     @cached_property
     def _planes(self) -> list[Plane]:
