@@ -236,7 +236,7 @@ class SymbolicDynamics(FittedDynamics):
             else:
                 result = find_dynamics(readings, wanted, observers)
             if page is not None:
-                page.reports(report_parts(result.front, readings, name))
+                page.reports(report_parts(result.front, readings, name, units=self.units))
         self.front_, self.found_ = result.front, result.front.found
         self.result_ = result
         self.trajectories_ = readings
