@@ -269,7 +269,8 @@ def shortest_sums(at: int, candidates: Sequence[Sequence[Candidate]], rows: Sequ
     assert own is not None
     pairs = [pair for place, pair in enumerate(zip(candidates, rows, strict=True)) if place != at]
     others = [each[0] for each, given in pairs if each and given is not None and _explains(each[0].model, given)]
-    found = _Regression(_factors([*sums_of(others), list(_monomials(own.dataset.features))]), own).best()
+    pool = _factors([*sums_of(others), list(_monomials(own.dataset.features))])[:28]  # most terms: all fours are tried
+    found = _Regression(pool, own).best()
     return [model for model in found if model is not None and _explains(model, own)]
 
 
