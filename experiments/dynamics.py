@@ -1,6 +1,7 @@
 """Equations of motion from trajectories: `python experiments/dynamics.py clean --seconds 20 --part development`.
 
-The systems are those of `quality/motions.py`; a hash of the name says whether one is untouched. Four settings:
+The systems are those of `quality/motions.py`; a hash of the name says whether one is untouched. `--part families`, or
+one of them, are those of `quality/families_of_motions.py`. Four settings:
 
 * `clean`: one trajectory of 101 points from the first initial value;
 * `noisy` and `little`: 150 points, each reading times 1 + 0.05 z or 1 + 0.01 z with normal z, half of the times left
@@ -9,10 +10,10 @@ The systems are those of `quality/motions.py`; a hash of the name says whether o
   each state's spread, one reading in ten missing.
 
 What is found is integrated from the first initial value (reconstruction) and from the other one, along 101 points, and
-compared with the true states: the squared error as a share of their variance, mean over the states. `--engine pysindy`
-does the same with PySINDy, in a Python that has it: polynomials to the second, third and fifth degree, with and without
-sines and cosines, and several thresholds. The best is taken, by the error of its rollout on the readings, plus a
-price for each term.
+compared with the true states: the squared error as a share of their variance, mean over the states. Chaotic families
+are compared over five Lyapunov times. `--engine pysindy` does the same with PySINDy, in a Python that has it:
+polynomials to the second, third and fifth degree, with and without sines and cosines, and several thresholds. The best
+is taken, by the error of its rollout on the readings, plus a price for each term.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from quality.families_of_motions import FAMILIES
 from quality.motions import MOTIONS, Motion
 
 Array = np.ndarray
@@ -161,8 +163,10 @@ def measured(motion: Motion, arguments: argparse.Namespace) -> tuple[float, floa
             f"{type(error).__name__}: {error}",
         )
     seconds, work = time.monotonic() - began, time.process_time() - worked
-    times = np.linspace(0, motion.end, 101)
-    errors = [error_of(simulate, start, times, motion.trajectory(start, times)) for start in motion.starts]
+    errors = []
+    for start, end in zip(motion.starts, (motion.end, motion.compared or motion.end), strict=True):
+        times = np.linspace(0, end, 101)
+        errors.append(error_of(simulate, start, times, motion.trajectory(start, times)))
     return errors[0], errors[1], seconds, work, text
 
 
@@ -175,34 +179,43 @@ def totals(errors: Iterable[tuple[float, float]], clean: bool) -> str:
     return f"R2 above 0.9: reconstructed {np.mean(first < 0.1):.0%}, from the other value {np.mean(other < 0.1):.0%}"
 
 
+def systems_of(part: str) -> list[tuple[str, Motion]]:
+    """The systems of a part, each after the name of the group whose totals are printed."""
+    families = [part] if part in FAMILIES else list(FAMILIES) if part == "families" else []
+    if families:
+        return [(family, motion) for family in families for motion in FAMILIES[family]]
+    return [
+        (f"{len(motion.states)} states", motion)
+        for motion in MOTIONS
+        if part == "all" or motion.untouched == (part == "untouched")
+    ]
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("setting", choices=list(NOISE))
     parser.add_argument("--engine", choices=list(ENGINES), default="shine")
-    parser.add_argument("--part", choices=["development", "untouched", "all"], default="development")
+    parser.add_argument(
+        "--part", choices=["development", "untouched", "all", "families", *FAMILIES], default="development"
+    )
     parser.add_argument("--every", type=int, default=1, help="only every n-th system")
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--names", default="", help="only systems whose name contains this")
     arguments = parser.parse_args()
-    chosen = [
-        motion
-        for motion in MOTIONS
-        if arguments.part == "all" or motion.untouched == (arguments.part == "untouched")
-        if arguments.names in motion.name
-    ][:: arguments.every]
+    grouped = [pair for pair in systems_of(arguments.part) if arguments.names in pair[1].name][:: arguments.every]
     results = []
-    for motion in chosen:
+    for group, motion in grouped:
         first, other, seconds, work, text = measured(motion, arguments)
-        results.append((first, other, len(motion.states), seconds, work))
-        if not motion.untouched:  # of the others, only totals are looked at
+        results.append((first, other, group, seconds, work))
+        if motion not in MOTIONS or not motion.untouched:  # of the others, only totals are looked at
             print(f"{motion.name:40} {len(motion.states)} {first:9.1e} {other:9.1e} {seconds:6.1f} s {work:6.1f} s")
             print(f"  {text}", flush=True)
-    for count in sorted({result[2] for result in results}):
-        own = [result[:2] for result in results if result[2] == count]
-        print(f"{count} states, {len(own)} systems: {totals(own, arguments.setting == 'clean')}")
+    for group in dict.fromkeys(sorted(result[2] for result in results)):
+        own = [result[:2] for result in results if result[2] == group]
+        print(f"{group}, {len(own)} systems: {totals(own, arguments.setting == 'clean')}")
     print(f"all {len(results)}: {totals([result[:2] for result in results], arguments.setting == 'clean')}")
     seconds, work = np.median([result[3:] for result in results], axis=0)
     print(f"median seconds: {seconds:.1f}, of the processor {work:.1f}")

@@ -134,6 +134,14 @@ def test_the_report_has_trajectories_and_the_phase_portrait(spring: str) -> None
         assert part in page
 
 
+def test_axes_of_the_report_have_units(spring: str) -> None:
+    units = "dynamics.units={x: m, speed in m/s: m/s, time: s}"
+    assert shine("evolve", "spring.yaml", "--out", "runs/units", "--set", units).exit_code == 0
+    shine("report", "units")
+    page = Path("runs/units/report.html").read_text()
+    assert all(f">{label}<" in page for label in ("x [m]", "speed_in_m_s [m/s]", "time [s]"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -76,7 +76,7 @@ ABSENT = {
     ("config", "evolution.part_mutation"): "acts only on parts that long seeding finds",
     ("config", "evolution.patience"): "acts after generations without a better loss, more than a tiny search has",
     ("config", "evolution.migrants"): "acts at migrations, beside migration_interval, which has a row",
-    **{(face, "live"): "opens a page and waits for people: tests/unit/faces/live" for face in PYTHON},
+    **{(face, "live"): "opens a page and waits for people: tests/unit/faces/live" for face in (*PYTHON, *DYNAMICS)},
     ("evolve", "settings"): "the fields of the evolution; each has its row",
 }
 """Parameters without a row, by patterns, and why."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.formats.page.plots import check_axes, grid, named, plain
-from shine.lang.forms.names import value_text
+from shine.lang.forms.names import listed, value_text
 from shine.search.dynamics.system import whole_steps
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def rollout(model: SystemModel, readings: Trajectories, number: int, fine: bool = True) -> tuple[Floats, Floats]:
-    """Times and states of the system along a run, from its fitted start, at the times of the readings or at `fine`
-    ones, to draw a curve."""
+    """Times and states of the system along a run, first those that were read, from its fitted start, at the times of
+    the readings or at `fine` ones, to draw a curve."""
     run, model = readings.runs[number], model.of_run(number)
     if model.is_map:
         # The start is that of the first step after the lags, which may have no reading.
@@ -35,7 +35,7 @@ def rollout(model: SystemModel, readings: Trajectories, number: int, fine: bool 
         return run.times, states
     times = np.linspace(run.times[0], run.times[-1], 400) if fine else run.times  # times of a drawn rollout
     controls = np.array([np.interp(times, run.times, column) for column in run.controls.T]).T.reshape(len(times), -1)
-    return times, model.simulate(model.starts[number], times, controls)[:, : model.n_read]
+    return times, model.simulate(model.starts[number], times, controls)
 
 
 def field_rollout(model: FieldModel, field: Field) -> tuple[Floats, Floats]:
@@ -108,6 +108,34 @@ def _phase(model: SystemModel, readings: Trajectories, state: int, ax: Any) -> N
     named(ax, model.states[0], model.states[1] if len(readings.states) > 1 else left)
 
 
+def _vector_field(model: SystemModel, readings: Trajectories, state: int, ax: Any) -> None:
+    """Rates over one state, or arrows over two, coloured by speed, with the rollouts; arrows of a map lead to the next
+    states. Controls have their mean, the time is the first one, and constants are those of the first run."""
+    names, one = model.states, len(model.states) == 1
+    if len(names) > 2:
+        raise ValueError(f"a vector field has one or two states, and this system {listed(names)}; draw 'phase'")
+    paths = np.concatenate([rollout(model, readings, number)[1] for number in range(len(readings.runs))])
+    low, high = np.nanmin(paths, axis=0), np.nanmax(paths, axis=0)
+    low, high = low - 0.1 * (high - low), high + 0.1 * (high - low)
+    sides = [np.linspace(*ends, 400 if one else 21) for ends in zip(low, high, strict=True)]
+    places = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, len(names))
+    controls = np.concatenate([run.controls for run in readings.runs]).mean(axis=0)[: len(model.of_run(0).controls)]
+    first = np.full(len(places), readings.runs[0].times[0])
+    rates = model.of_run(0).rates(places, np.tile(controls, (len(places), 1)), first)
+    if one:
+        ax.plot(places, rates, "-")
+        ax.axline((0, 0), slope=float(model.is_map), color="grey", linewidth=0.8)  # where the state stays
+        named(ax, names[0], model.lefts[0])
+        return
+    shares = (rates - places * model.is_map) / (high - low)
+    speeds = np.hypot(*shares.T)
+    arrows = (high - low) * shares / (25 * np.where(speeds > 0, speeds, 1.0))[:, None]
+    ax.quiver(*places.T, *arrows.T, speeds, angles="xy", scale_units="xy", scale=1)
+    for number in range(len(readings.runs)):
+        ax.plot(*rollout(model, readings, number)[1].T, "-", color=f"C{number % 10}")
+    named(ax, *names)
+
+
 def _profiles(model: FieldModel, field: Field, state: int, ax: Any) -> None:
     wanted, states = field_rollout(model, field)
     times, places = field.places[:2]
@@ -138,5 +166,6 @@ DRAWINGS: dict[str, tuple[Callable[[Any, Any, int, Any], None], bool]] = {
     "trajectories": (_trajectories, True),
     "phase": (_phase, False),
     "residuals": (_residuals, True),
+    "vector_field": (_vector_field, False),
 }
 """The function of each kind, and whether it draws each state by itself."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -139,6 +140,7 @@ class SymbolicDynamics(FittedDynamics):
         states: Sequence[str] | None = None,
         controls: Sequence[str] | None = None,
         space: Any = 1.0,
+        live: bool = False,
     ) -> Self:
         """Search for the equations of motion; Ctrl-C ends the search, keeps what it found, and warns.
 
@@ -161,6 +163,8 @@ class SymbolicDynamics(FittedDynamics):
             `states` are the headings of the columns that are states, all by default. A field is ``u``.
         space : float, array-like of shape (n_points,), or a sequence of them
             Step of a field's grid, or its coordinates, along all axes or each.
+        live : bool
+            Whether to show the searches on a page (see `shine.SymbolicRegressor.fit`), which ends as the report.
 
         Returns
         -------
@@ -181,12 +185,15 @@ class SymbolicDynamics(FittedDynamics):
             If a parameter is invalid.
         """
         # Slow to import, and only a fit needs them.
+        from shine.faces.dynamics.report import report_parts
         from shine.faces.dynamics.scoring import with_inputs
         from shine.faces.estimators.fit_searches import reporter
         from shine.faces.keywords import settings_from
+        from shine.faces.live.notebook import live_page
         from shine.search.dynamics.run import find_dynamics
         from shine.search.dynamics.settings import DynamicsSettings, hidden_name
         from shine.search.evolution.observers import Observers
+        from shine.search.run import Several
 
         parameters = self.get_params(deep=False)
         others = checked_settings(self.settings, parameters)
@@ -207,8 +214,10 @@ class SymbolicDynamics(FittedDynamics):
             names, continuous = Names(states, controls), self.kind == "ode"
             readings = trajectories(x, t, u, run=run, sigma=sigma, names=names, continuous=continuous)
             readings = with_inputs(readings, u) if callable(u) and continuous else readings
-        with reporter(self.callbacks, self.verbose, "", search.stop) as report:
-            observers = Observers(report, began=self._began)
+        name = type(self).__name__
+        with live_page(live, name, "rate") as page, reporter(self.callbacks, self.verbose, "", search.stop) as report:
+            followed = Observers(report) if page is None else Observers(Several((report, page)), page.watch())
+            observers = replace(followed, began=self._began)
             form: Any = {
                 "kind": str(self.kind),
                 "lags": int(self.lags),
@@ -226,6 +235,8 @@ class SymbolicDynamics(FittedDynamics):
                 result = find_fields(readings, wanted, observers)
             else:
                 result = find_dynamics(readings, wanted, observers)
+            if page is not None:
+                page.reports(report_parts(result.front, readings, name, units=self.units))
         self.front_, self.found_ = result.front, result.front.found
         self.result_ = result
         self.trajectories_ = readings

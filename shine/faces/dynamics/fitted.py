@@ -196,14 +196,16 @@ class FittedDynamics(Estimator):
 
         Parameters
         ----------
-        kind : {"trajectories", "phase", "residuals"}
+        kind : {"trajectories", "phase", "residuals", "vector_field"}
             States over time; the second state over the first, or rates over the state if there is only one; readings
-            less rollouts over time. Of fields, values over the first axis at five times, and readings less rollouts
-            over this axis and the time; of two axes, in the middle of the second.
+            less rollouts over time; the rates of one state, or of two as arrows, over these, where controls have their
+            mean, the time is the first one, and constants are those of the first run. Of fields, values over the first
+            axis at five times, and readings less rollouts over this axis and the time; of two axes, in the middle of
+            the second.
         index : int, optional
             Position in the front; the chosen system by default.
         ax : matplotlib.axes.Axes, or several, optional
-            One for each state, or one for "phase"; those of a new figure by default.
+            One for each state, or one for "phase" and "vector_field"; those of a new figure by default.
 
         Returns
         -------

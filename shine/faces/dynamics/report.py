@@ -17,6 +17,7 @@ from shine.formats.page.markup import Content, Element, breakable, element
 from shine.formats.page.sections import data_table, grid, groups_of_settings, section, table
 from shine.lang.forms.rounding import Precision
 from shine.search.dynamics.conserved import conserved_quantities
+from shine.search.dynamics.forms import known_units
 from shine.search.models.front_table import loss_text, r2_text
 
 if TYPE_CHECKING:
@@ -32,17 +33,22 @@ def report_parts(
     title: str,
     settings: Mapping[str, Any] | None = None,
     precision: Precision = None,
+    units: Mapping[str, str] | None = None,
 ) -> list[Content]:
-    """The result of a search for equations of motion, with its readings, as the parts of a page (see `report_html`)."""
+    """The result of a search for equations of motion, with its readings, as the parts of a page (see `report_html`);
+    the units are those of the settings by default."""
     best = front.best
+    units = units or (settings or {}).get("dynamics", {}).get("units") or {}
     constants = {name: f"{low:.6g} to {high:.6g}" for name, (low, high) in best.conf_int().items() if low == low}
     if isinstance(readings, Field):
         drawn = [section("Fields", grid(_profiles(cast("FieldModel", best), readings)))]
     else:
         runs = list(range(min(len(readings.runs), 12)))  # most runs that are drawn
         rollouts = [rollout(best, readings, number) for number in runs]
-        figures = [_over_time(best, readings, rollouts, state) for state in range(best.n_read)]
-        portrait = [_portrait(best, readings, rollouts, place) for place in range(best.n_read - 1)]
+        known = known_units(readings, readings.states, units)
+        shown = {name: f"{name} [{unit}]" for name, unit in known.items() if unit != "1"}
+        figures = [_over_time(best, readings, rollouts, state, shown) for state in range(best.n_read)]
+        portrait = [_portrait(best, readings, rollouts, place, shown) for place in range(best.n_read - 1)]
         kept = conserved_quantities(best, readings)
         drawn = [
             section("Trajectories", grid(figures)),
@@ -76,12 +82,18 @@ def _systems(front: SystemFront, precision: Precision) -> Element:
     return data_table([*headings, ("Equations", "formula-cell")], rows, marks=marks)
 
 
-def _over_time(model: SystemModel, readings: Trajectories, rollouts: list[tuple[Floats, Floats]], state: int) -> Figure:
-    """Readings of a state, and the rollouts."""
+Rollouts = list[tuple[Floats, Floats]]
+
+
+def _over_time(
+    model: SystemModel, readings: Trajectories, rollouts: Rollouts, state: int, shown: Mapping[str, str]
+) -> Figure:
+    """Readings of a state, and the rollouts; axes have names with their units."""
     curves = [(times, states[:, state]) for times, states in rollouts]
     points = [(run.times, run.states[:, state]) for run in readings.runs[: len(rollouts)]]
     name = model.states[state]
-    return _figure(name, (readings.time, name), curves, points, f"state-{state}")
+    labels = shown.get(readings.time, readings.time), shown.get(name, name)
+    return _figure(name, labels, curves, points, f"state-{state}")
 
 
 def _profiles(model: FieldModel, field: Field) -> list[Figure]:
@@ -97,12 +109,15 @@ def _profiles(model: FieldModel, field: Field) -> list[Figure]:
     return figures
 
 
-def _portrait(model: SystemModel, readings: Trajectories, rollouts: list[tuple[Floats, Floats]], place: int) -> Figure:
+def _portrait(
+    model: SystemModel, readings: Trajectories, rollouts: Rollouts, place: int, shown: Mapping[str, str]
+) -> Figure:
     """A state over the one before it."""
     curves = [(states[:, place], states[:, place + 1]) for _, states in rollouts]
     points = [(run.states[:, place], run.states[:, place + 1]) for run in readings.runs[: len(rollouts)]]
     names = model.states[place], model.states[place + 1]
-    return _figure(f"{names[1]} over {names[0]}", names, curves, points, f"phase-{place}")
+    labels = shown.get(names[0], names[0]), shown.get(names[1], names[1])
+    return _figure(f"{names[1]} over {names[0]}", labels, curves, points, f"phase-{place}")
 
 
 def _figure(

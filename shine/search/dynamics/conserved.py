@@ -11,7 +11,6 @@ Planes that the states of all runs stay on are such sums of the data: there othe
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -23,6 +22,7 @@ from shine.compiler.arrays import apply, log
 from shine.data.trajectories import Trajectories
 from shine.lang.forms.library import STANDARD
 from shine.lang.parse import parse
+from shine.search.dynamics.known_parts import written_out
 from shine.search.dynamics.system import SystemModel
 from shine.search.models.model import Model
 
@@ -182,23 +182,9 @@ class Plane:
         for name, own in self.weights.items():
             terms = [f"{-weight / own!r}*{other}" for other, weight in self.weights.items() if other != name]
             text = " + ".join([repr(self.value / own), *terms])
-            given = _Written(name, ast.parse(text, mode="eval").body)
-            trees = []
-            for tree in system.trees:
-                written = ast.unparse(given.visit(ast.parse(str(tree), mode="eval")))
-                trees.append(parse(written, tree.parameters) if name in tree.used_parameters else tree)
-            if trees != list(system.trees):
-                yield tuple(replace(model, tree=tree) for model, tree in zip(system.equations, trees, strict=True))
-
-
-class _Written(ast.NodeTransformer):
-    """Puts an expression in the place of a name."""
-
-    def __init__(self, name: str, expression: ast.expr) -> None:
-        self.name, self.expression = name, expression
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.expression if node.id == self.name else node
+            given = {name: parse(text, [*self.weights]).result}
+            if any(name in tree.used_parameters for tree in system.trees):
+                yield tuple(replace(each, tree=written_out(each.tree, given)) for each in system.equations)
 
 
 def planes_of(states: Floats, names: Sequence[str]) -> list[Plane]:

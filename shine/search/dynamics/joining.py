@@ -10,7 +10,7 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations, combinations_with_replacement, pairwise
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 from shine.search.dynamics.readings import Readings
-from shine.search.dynamics.rows import RateRows, settled
+from shine.search.dynamics.rows import EXACT, RateRows, settled
 from shine.search.dynamics.summands import NoSum, Product, exchanged, exchanges, summands, written
 from shine.search.models.certainty import lengths_of
 from shine.search.models.front import Front
@@ -111,7 +111,9 @@ def with_integrals(
 def with_terms_of_others(
     candidates: Sequence[Sequence[Candidate]], rows: Sequence[RateRows | None], states: Sequence[str], most: int
 ) -> list[list[Candidate]]:
-    """The candidates of each state and those of the terms of others, by rising nats; no others for clean rates.
+    """The candidates of each state and those of the terms of others, by rising nats.
+
+    Of a clean rate, the shortest sum that explains it is one, if no candidate does.
 
     Parameters
     ----------
@@ -124,12 +126,13 @@ def with_terms_of_others(
     most : int
         Largest size of a formula.
     """
-    sums = [_sums(own) if each else [] for own, each in zip(candidates, rows, strict=True)]
+    sums = [sums_of(own) if each else [] for own, each in zip(candidates, rows, strict=True)]
     sought, found = [place for place, given in enumerate(rows) if given is not None], []
     for at, (own, given) in enumerate(zip(candidates, rows, strict=True)):
-        if given is not None and own and not given.clean:
+        if given is not None and own and not _explains(own[0].model, given):
             known = {_form(each.model) for each in own}
-            new = [each for each in _new(at, sums, given, states, sought) if each.tree.size <= most]
+            every = shortest_sums(at, candidates, rows) if given.clean else _new(at, sums, given, states, sought)
+            new = [each for each in every if each.tree.size <= most]
             own = [*own, *_described([each for each in new if _form(each) not in known], own, given)]
         found.append(sorted(own, key=lambda each: each.nats))
     return found
@@ -195,19 +198,23 @@ def _copy_along(
                 return
             key = place, written(products)
             if key not in known:
-                model = model_of(parse(key[1], given.dataset.features), given)
-                described = _described([model], candidates[place], given)
-                known[key] = described[0] if described else Candidate(model, math.inf)
+                known[key] = candidate_of(products, candidates[place], given)
             models[place] = known[key]
+
+
+def candidate_of(products: Sequence[Product], known: Sequence[Candidate], rows: RateRows) -> Candidate:
+    """A sum beside the candidates of a state."""
+    model = model_of(parse(written(products), rows.dataset.features), rows)
+    return next(iter(_described([model], known, rows)), Candidate(model, math.inf))
 
 
 def model_of(tree: Tree, rows: RateRows) -> Model:
     """A formula with its loss for the rates."""
-    errors = _values(tree, rows.dataset.columns) - rows.dataset.target
+    errors = values_of(tree, rows.dataset.columns) - rows.dataset.target
     return Model(tree, float(stable_sum(rows.dataset.row_weights * errors**2)) / rows.dataset.weight, 0.0)
 
 
-def _sums(candidates: Sequence[Candidate]) -> list[list[Product]]:
+def sums_of(candidates: Sequence[Candidate]) -> list[list[Product]]:
     """The best candidates as sums."""
     found = []
     for each in candidates[:SOURCES]:
@@ -224,13 +231,7 @@ def _new(
 ) -> list[Model]:
     """Formulas for the rate of a state, from terms of all."""
     ordered = [sums[at], *(own for place, own in enumerate(sums) if place != at)]
-    pool: dict[str, Product] = {}
-    for own in ordered:
-        for products in own:
-            for product in products:
-                pool.setdefault(product.text, Product(1.0, product.powers))
-    several = _Regression(list(pool.values())[:MOST_FACTORS], rows)
-    chosen = list(several.best())
+    chosen = list(_Regression(_factors([each for own in ordered for each in own])[:MOST_FACTORS], rows).best())
     images = {
         tuple(exchanged(product, names) for product in products)
         for order, names in exchanges(states, len(sought))
@@ -244,7 +245,7 @@ def _new(
     return list({str(model.tree): model for model in chosen if model is not None}.values())
 
 
-def _values(tree: Tree, columns: Floats) -> Floats:
+def values_of(tree: Tree, columns: Floats) -> Floats:
     """Values of a formula, without code of its own, which takes longer to make than to run."""
     known = {**STANDARD, **tree.functions}
     inputs = dict(zip(tree.parameters, columns, strict=True))
@@ -262,6 +263,36 @@ def _form(model: Model) -> tuple[tuple[str, bool], ...] | None:
         return None
 
 
+def shortest_sums(at: int, candidates: Sequence[Sequence[Candidate]], rows: Sequence[RateRows | None]) -> list[Model]:
+    """The shortest sums that explain the clean rate of a state: of monomials, and of terms of what explains others."""
+    own = rows[at]
+    assert own is not None
+    pairs = [pair for place, pair in enumerate(zip(candidates, rows, strict=True)) if place != at]
+    others = [each[0] for each, given in pairs if each and given is not None and _explains(each[0].model, given)]
+    pool = _factors([*sums_of(others), list(_monomials(own.dataset.features))])[:28]  # most terms: all fours are tried
+    found = _Regression(pool, own).best()
+    return [model for model in found if model is not None and _explains(model, own)]
+
+
+def _factors(sums: Sequence[Sequence[Product]]) -> list[Product]:
+    """The different terms of some sums, without their coefficients."""
+    return [Product(1.0, powers) for powers in dict.fromkeys(each.powers for own in sums for each in own)]
+
+
+def _explains(model: Model, rows: RateRows) -> bool:
+    """Whether a formula leaves no more of a clean rate than its errors."""
+    return rows.clean and model.loss <= max(rows.enough, EXACT) * rows.dataset.target_square / rows.dataset.weight
+
+
+def _monomials(names: Sequence[str]) -> Iterator[Product]:
+    """The monomials of the highest degree of which there are not too many, and of lower ones."""
+    for degree in range(5):
+        # Most monomials of a degree beyond the second, and of lower ones
+        if degree <= 2 or math.comb(len(names) + degree, degree) <= 21:
+            for own in combinations_with_replacement(names, degree):
+                yield Product.of(1.0, {name: float(own.count(name)) for name in own})
+
+
 class _Regression:
     """Sums of some products fitted to the rate of a state."""
 
@@ -270,7 +301,7 @@ class _Regression:
         self.features = dataset.features
         root = np.sqrt(dataset.row_weights)
         trees = [parse(product.text or "1.0", self.features) for product in products]
-        columns = [root * _values(tree, dataset.columns) for tree in trees]
+        columns = [root * values_of(tree, dataset.columns) for tree in trees]
         usable = [place for place, own in enumerate(columns) if np.isfinite(own).all() and own.any()]
         self.products = [products[place] for place in usable]
         # With a coefficient and a sign.
@@ -290,8 +321,10 @@ class _Regression:
             places = np.array(list(combinations(range(len(self.products)), count)))
             matrix = self.products_of[places[:, :, None], places[:, None, :]]
             right = self.along[places]
-            shares = solved(matrix, right[:, None], RIDGE)[:, 0]
-            losses = np.maximum(square - np.add.reduce(shares * right, axis=1), 0.0) / self.rows.dataset.weight
+            shares = _shares(matrix, right)
+            rest = square - np.add.reduce(shares * (2 * right - dot(matrix, shares[:, None])), axis=1)
+            # Exact sums differ by their sizes alone.
+            losses = np.maximum(rest, EXACT * square) / self.rows.dataset.weight
             sizes = np.add.reduce(self.nodes[places], axis=1)
             lengths.append(description.final(losses, sizes, np.full(len(places), count)))
             chosen += places.tolist()
@@ -303,7 +336,7 @@ class _Regression:
         own = np.array(places, np.int64)
         if not len(own):
             return None
-        shares = solved(self.products_of[own[:, None], own], self.along[own][None], RIDGE)[0]
+        shares = _shares(self.products_of[own[:, None], own], self.along[own])
         rest = self.target - np.add.reduce(shares[:, None] * self.columns[own])
         loss = float(stable_sum(rest**2)) / self.rows.dataset.weight
         values = (shares / self.sizes[own]).tolist()
@@ -314,6 +347,14 @@ class _Regression:
         spread = self.rows.dataset.target_square / self.rows.dataset.weight
         tree = parse(written(products), self.features)
         return Model(tree, loss, 1 - loss / spread if spread > 0 else 0.0)
+
+
+def _shares(matrix: Floats, right: Floats) -> Floats:
+    """Weights of the terms of regressions, shape (..., n_terms); what the ridge has left is solved for again."""
+    found = np.zeros_like(right)
+    for _ in range(3):
+        found = found + solved(matrix, (right - dot(matrix, found[..., None, :]))[..., None, :], RIDGE)[..., 0, :]
+    return found
 
 
 def _described(models: Sequence[Model], known: Sequence[Candidate], rows: RateRows) -> list[Candidate]:

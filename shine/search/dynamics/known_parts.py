@@ -86,6 +86,11 @@ def for_people(tree: Tree) -> Tree:
     """The equation for people: ``k[run]`` for a constant by run."""
     subscripted = {name: ast.Name(f"{name}[{RUN}]", ast.Load()) for name, _ in tree.assignments}
     names = {name: subscripted[name] if _by_run(value) else value for name, value in tree.assignments}
+    return written_out(tree, names)
+
+
+def written_out(tree: Tree, names: Mapping[str, ast.expr]) -> Tree:
+    """The equation with expressions in the places of names."""
     return replace(tree, assignments=(), result=_Cases(None, names).visit(tree.result))
 
 

@@ -15,6 +15,7 @@ from shine.compiler.arrays import exp
 from shine.data.columns.numbers import numbers
 from shine.lang.forms.names import listed, shown, value_text
 from shine.lang.forms.rounding import Precision
+from shine.search.dynamics.joining import values_of
 from shine.search.dynamics.system import Controls, SystemModel
 from shine.search.models.front import Front
 from shine.search.models.front_table import loss_text
@@ -169,15 +170,6 @@ class DynamicsResult:
         return self.front.best
 
     @property
-    def rivals(self) -> tuple[SystemModel, ...]:
-        """See `SystemFront.rivals`."""
-        return self.front.rivals
-
-    def next_experiment(self, box: Box | None = None, times: Any = None, u: Controls = None) -> NextExperiment:
-        """See `SystemFront.next_experiment`."""
-        return self.front.next_experiment(box, times, u)
-
-    @property
     def ending(self) -> str:
         """Duration and end of the search, as a sentence."""
         by = STOPS.get(self.stopped_by, f"the limit of {self.stopped_by}")
@@ -193,12 +185,28 @@ class DynamicsResult:
         return f"{self.front!r}\n{self.ending}"
 
 
-def distinct(models: Iterable[SystemModel]) -> list[SystemModel]:
-    """The systems by rising nats; of those that read alike, the first."""
+def distinct(models: Iterable[SystemModel], columns: Mapping[str, Floats] | None = None) -> list[SystemModel]:
+    """The systems by rising nats; of those that read alike, or are near the best one and have equal values in some
+    columns of states, controls and times, the first."""
     found: dict[tuple[str, ...], SystemModel] = {}
     for model in sorted(models, key=lambda each: each.nats):
         found.setdefault(tuple(model.lines()), model)
-    return list(found.values())
+    kept: list[SystemModel] = []
+    for model in found.values():
+        near = kept if kept and columns and model.nats <= kept[0].nats + NEAR else []
+        if not any(_equal(each, model, columns or {}) for each in near):
+            kept.append(model)
+    return kept
+
+
+def _equal(one: SystemModel, other: SystemModel, columns: Mapping[str, Floats]) -> bool:
+    """Whether two systems are one written in two ways: the values of their equations agree."""
+    for trees in zip(one.trees, other.trees, strict=True):
+        first, second = (values_of(tree, np.array([columns[name] for name in tree.parameters])) for tree in trees)
+        known = np.isfinite(first) & np.isfinite(second)
+        if not (known.any() and np.allclose(first[known], second[known], 1e-4, 1e-4 * np.abs(first[known]).max())):
+            return False
+    return True
 
 
 def front_of(models: Iterable[SystemModel], best: SystemModel | None = None) -> SystemFront:
@@ -224,6 +232,7 @@ def front_of(models: Iterable[SystemModel], best: SystemModel | None = None) -> 
     if others and math.isfinite(others[0].nats):
         more = others[0].nats - best.nats
         reason = f"the shortest description of the trajectories; the next needs {more:.1f} nats more"
+        reason += f": {'; '.join(beside[0].lines())}" if others[0] in beside and more <= NEAR else ""
     return SystemFront(tuple(front), front.index(best), reason, tuple(beside))
 
 

@@ -19,6 +19,7 @@ from shine.evaluate.rollouts.native import functions
 from shine.lang.forms.names import listed, shown
 from shine.search.constraints.constraints import Constraints
 from shine.search.constraints.units import is_product
+from shine.search.dynamics.closing import closed
 from shine.search.dynamics.conserved import Plane, planes_of
 from shine.search.dynamics.doubt import doubt_about
 from shine.search.dynamics.equations import Equation, equations_of, unknowns_of
@@ -35,7 +36,16 @@ from shine.search.dynamics.joining import (
 )
 from shine.search.dynamics.known_parts import RUN, Part, bare
 from shine.search.dynamics.result import MOST_RIVALS, NEAR, DynamicsResult, distinct, front_of
-from shine.search.dynamics.rows import EXACT, LEAST_AGAIN, LEAST_SECONDS, RateRows, RateSearches, rate_rows
+from shine.search.dynamics.rows import (
+    EXACT,
+    LEAST_AGAIN,
+    LEAST_SECONDS,
+    RateRows,
+    RateSearches,
+    feature_columns,
+    features_of,
+    rate_rows,
+)
 from shine.search.dynamics.session import Session
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.sharing import with_sharing, with_short_numbers
@@ -199,7 +209,7 @@ class _Finding:
         if not self.systems:
             models = tuple(result.best for result in searches.results)
             self.systems[models] = unfitted(self._equations(models), self.form)
-        best, *others = distinct(self.systems.values())
+        best, *others = distinct(self.systems.values(), self._drawn)
         if not (stopped_by or searches.stopped_by_user):
             try:
                 with stage("shortening numbers"):
@@ -208,7 +218,7 @@ class _Finding:
             except KeyboardInterrupt:
                 stopped_by = "interrupted"
         runs, states = self.form.smooth.runs, self._states
-        planes = [] if stopped_by or best.lags or best.order > 1 else self._planes
+        planes = [] if stopped_by else self._planes
         equal = [others for plane in planes for others in plane.others(best)][:MOST_RIVALS]
         stop = self._stop(lambda: False)
         rivals = [fitted([Equation(model) for model in each], self.form, stop) for each in equal]
@@ -244,10 +254,20 @@ class _Finding:
         """Smoothed states of all runs, shape (n_times, n_states)."""
         return np.concatenate([run.states for run in self.form.smooth.runs])
 
+    @property
+    def _drawn(self) -> dict[str, Floats]:
+        """States, controls and times drawn from the ranges of the data, and from half as much beyond."""
+        values = feature_columns(self.form.smooth, False)
+        low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+        low, high = low - 0.5 * (high - low), high + 0.5 * (high - low)
+        drawn = low + (high - low) * np.random.default_rng(0).random((50, len(low)))
+        return dict(zip(features_of(self.form.trajectories, False), drawn.T, strict=True))
+
     @cached_property
     def _planes(self) -> list[Plane]:
-        """Sums of states that stay as they are along the runs."""
-        return planes_of(self._states, self.form.trajectories.states)
+        """Sums of states that stay as they are along the runs, of states that are all read, at one time."""
+        alone = self.form.lags == 0 and self.form.order == 1
+        return planes_of(self._states, self.form.trajectories.states) if alone else []
 
     def _at(self, share: float) -> float:
         """End of a share of the seconds; inf without a limit."""
@@ -274,8 +294,12 @@ class _Finding:
         if apart:
             # Most systems of one law for exchanged states that are integrated in a stage, whatever the rates say.
             images = alike(fronts, self.searches.joined, self.form.trajectories.states, 4)
+        if self._sums:
             most = self.searches.settings.evolution.max_size
             fronts = with_terms_of_others(fronts, self.searches.joined, self.form.trajectories.states, most)
+        rows = [own for own in self.searches.joined if own is not None]
+        if self._sums and self._planes and not self.form.is_map and len(rows) == len(fronts):
+            images += closed(fronts, rows, self.form.trajectories.states, self._planes)
         systems = best_first(fronts)
         with stage("integrating systems"):
             for number, candidates in enumerate(chain(islice(systems, FIRST), images, systems)):
@@ -288,15 +312,14 @@ class _Finding:
                 models = tuple(each.model for each in candidates)
                 if models not in self.systems:
                     self.systems[models] = fitted(self._equations(models), self.form, self._stop(late), session)
-            if apart:
+            if apart or images:
                 self._share([tuple(each.model for each in own) for own in images], late)
 
     def _follow(self, until: float) -> None:
         """Fit the polynomials whose flow leads from each reading to the next."""
         form, session = self.form, self.session
         continuous = form.order == 1 and not form.is_map and not form.trajectories.controls
-        # On a plane many polynomials are equal, and the searches for rates look for the shortest.
-        if not (continuous and self._sums) or self._planes:
+        if not (continuous and self._sums) or self._planes:  # on planes, many polynomials are equal
             return
         session.stage("flows")
 

@@ -44,18 +44,22 @@ def with_short_numbers(system: SystemModel, fit: Callable[[Sequence[Equation]], 
     # Error of rollouts, as a share of the variance, of readings without noise.
     if not system.error < 1e-12 or any(tree.assignments for tree in system.trees):
         return system
-    equations = []
-    for model in system.equations:
-        numbers = with_named_constants(model.tree)[1].tolist()
-        # Digits of a constant that readings without noise tell, at least, though errors grow along a run.
-        tree = with_numbers(model.tree, [short(number, 8) for number in numbers])
-        equations.append(Equation(replace(model, tree=tree), (KNOWN,) * len(numbers)))
-    found = fit(equations)
+    # Digits of a constant that readings without noise tell, at least, though errors grow along a run.
+    models = [
+        replace(model, tree=with_numbers(model.tree, [short(each, 8) for each in with_named_constants(model.tree)[1]]))
+        for model in system.equations
+    ]
+    counts = [len(with_named_constants(model.tree)[1]) for model in models]
+    fewer = sum(counts) < len(system.constants)  # an exponent has become whole, and is no constant
+    names = [None if fewer else (KNOWN,) * count for count in counts]
+    found = fit([Equation(*pair) for pair in zip(models, names, strict=True)])
     if not found.error <= max(WORSE * system.error, ROUNDING) or np.array_equal(found.constants, system.constants):
         return system
+    if fewer:
+        return with_short_numbers(found, fit)
     pairs = zip(system.equations, found.trees, strict=True)
-    models = tuple(replace(model, tree=tree) for model, tree in pairs)
-    return replace(system, equations=models, losses=found.losses, starts=found.starts, noise=found.noise)
+    equations = tuple(replace(model, tree=tree) for model, tree in pairs)
+    return replace(system, equations=equations, losses=found.losses, starts=found.starts, noise=found.noise)
 
 
 ALIKE = (5.0, 2.0)
@@ -254,9 +258,9 @@ class _System:
         variance = times**2 * covariance[first, first] + covariance[second, second]
         error = math.sqrt(max(variance - 2 * times * covariance[first, second], 0.0))
         apart = abs(float(constants[first]) * times - float(constants[second]))
-        if not error:
-            return math.inf if apart else 0.0
-        return apart / error if error < math.inf else math.inf
+        # Share of a constant that steps of the integrator leave of clean readings, which know no such error.
+        error += 1e-8 * abs(float(constants[second]))
+        return apart / error if 0 < error < math.inf else math.inf
 
     def _saved(self, names: Sequence[Name], alike: Sequence[Pair]) -> list[int]:
         """Nodes of each equation that need no description: those of a term or of its factors that an earlier equation

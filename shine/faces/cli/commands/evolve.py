@@ -177,8 +177,8 @@ def searched(
         return search(Several((show, *also)), tell=tell, visitor=None), notices
     from shine.faces.live.view import Live  # slow to import, and few searches need it
 
-    with Live(folder.resolve().name, config.constraints.with_unit(config.target_name)) as page:
-        motion = config.dynamics is not None
+    motion = config.dynamics is not None
+    with Live(folder.resolve().name, "rate" if motion else config.constraints.with_unit(config.target_name)) as page:
         visitor = page.watch(history=before.history if before and not motion else ())
         display.message(f"live page, for you alone: {page.url}")
         if live and not page.show_in_browser():

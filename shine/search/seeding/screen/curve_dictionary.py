@@ -12,7 +12,7 @@ import numpy as np
 
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays import Regression, apply, combined, dot, inner
+from shine.compiler.arrays import Regression, apply, combined, dot, inner, power
 from shine.lang.forms.library import STANDARD
 from shine.search.seeding.bank.formula_writer import Nodes, Unwritable, Writer, constant
 from shine.search.seeding.bank.function_families import EXPONENTIAL, FAMILIES, Family, rate
@@ -43,9 +43,9 @@ def _wave(name: str) -> Family:
 
 
 OF_COORDINATES = (*(family for family in FAMILIES if family.name in _OF_COORDINATES), _wave("sin"), _wave("cos"))
-OF_SQUARES = tuple(family for family in FAMILIES if family.name in ("exponential", "inverse"))
-OF_INVERSES = (EXPONENTIAL,)
-"""Functions of a coordinate, of its square and of its inverse."""
+_INVERSE = tuple(family for family in FAMILIES if family.name == "inverse")
+OF_POWERS, OF_INVERSES = ((2.0, (EXPONENTIAL, *_INVERSE)), (3.0, _INVERSE), (4.0, _INVERSE)), (EXPONENTIAL,)
+"""Functions of a coordinate, of its powers, as several molecules that bind at once give them, and of its inverse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +97,9 @@ def curves_of(screen: Screen) -> Iterator[Curve]:
     factors: list[tuple[Nodes | None, Floats]] = [(None, np.ones(len(screen.target))), *leaves]
     for nodes, values in leaves:
         arguments: list[tuple[Nodes, Floats, tuple[Family, ...]]] = [(nodes, values, OF_COORDINATES)]
-        with suppress(Unwritable):
-            arguments.append((writer.power(nodes, 2.0), values * values, OF_SQUARES))
+        for exponent, families in OF_POWERS:
+            with suppress(Unwritable):
+                arguments.append((writer.power(nodes, exponent), power(values, exponent), families))
         if (values > 0).all() or (values < 0).all():
             with suppress(Unwritable):
                 arguments.append((writer.power(nodes, -1.0), 1 / values, OF_INVERSES))

@@ -181,8 +181,46 @@ def test_drawings_have_readings_and_rollouts(fitted, kind, count):
     pyplot.close("all")
 
 
+def test_arrows_of_a_vector_field_point_along_the_rates(fitted):
+    pytest.importorskip("matplotlib")
+    (arrows,) = [each for each in fitted.plot("vector_field").collections if hasattr(each, "U")]
+    places, rates = arrows.XY, np.stack([arrows.U, arrows.V], axis=1)
+    wanted = fitted.predict(places)
+    np.testing.assert_allclose(rates * np.hypot(*wanted.T)[:, None], wanted * np.hypot(*rates.T)[:, None], atol=1e-9)
+    assert (np.hypot(*rates.T)[np.hypot(*wanted.T) > 0] > 0).all()
+
+
+@pytest.mark.parametrize("form", ["control", "time", "order", "hidden", "map"])
+def test_a_vector_field_is_drawn_of_one_or_two_states_of_any_kind(monkeypatch, form):
+    pytest.importorskip("matplotlib")
+    given, rows, front, kinds = STATES[:, :1], {}, ("-x + 2*u",), {}
+    if form == "control":
+        rows = {"u": np.linspace(1, 2, len(TIMES))}
+    if form == "time":
+        front = ("-x + t",)
+    if form in ("order", "hidden"):
+        front, kinds = (("x_dot", "-x"), {"order": 2}) if form == "order" else (("h", "-x"), {"hidden": 0})
+    if form == "map":
+        front, rows = ("0.5*x",), {"t": np.arange(len(TIMES))}
+    monkeypatch.setattr(run, "find_dynamics", known_search(front, **kinds))
+    model = shine.SymbolicDynamics(kind="map" if form == "map" else "ode", autonomous=form != "time")
+    axes = model.fit(given, **{"t": TIMES, "states": ["x"], **rows}).plot("vector_field")
+    if form in ("order", "hidden"):
+        assert axes.get_ylabel() == model.best_.states[1]
+    elif form == "control":  # at the mean of the controls
+        (x, rate) = axes.lines[0].get_data()
+        np.testing.assert_allclose(rate, 3 - x)
+
+
+def test_a_vector_field_of_more_states_is_refused(monkeypatch):
+    monkeypatch.setattr(run, "find_dynamics", known_search(("y", "z", "-x")))
+    model = shine.SymbolicDynamics().fit(np.column_stack([STATES, STATES[:, 0]]), TIMES, states=["x", "y", "z"])
+    with pytest.raises(ValueError, match="one or two states, and this system x, y, z; draw 'phase'"):
+        model.plot("vector_field")
+
+
 def test_an_unknown_drawing_is_told(fitted):
-    with pytest.raises(ValueError, match="kind is 'front'; it must be one of 'trajectories', 'phase', 'residuals'"):
+    with pytest.raises(ValueError, match="must be one of 'trajectories', 'phase', 'residuals', 'vector_field'"):
         fitted.plot("front")
 
 

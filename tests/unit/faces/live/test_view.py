@@ -410,6 +410,32 @@ class TestFit:
         self.fitted(capsys, lambda: model.fit(X, NOISY.target > 2, live=True), self.stop)
 
     @pytest.mark.slow
+    def test_equations_of_motion_have_one_page_that_ends_as_their_report(self, capsys):
+        def use(page):
+            page.wait(lambda page: "prey" in page.parts.get("top", "") and page.parts.get("front"))
+            page.ask("stop")
+            page.wait(lambda page: page.ended)
+            assert "Phase portrait" in page.parts["top"]
+
+        times = np.linspace(0, 8, 60)
+        states = np.column_stack([2 + np.sin(times), 2 + np.cos(times)])
+        states += np.random.default_rng(0).normal(0, 0.05, states.shape)
+        model = shine.SymbolicDynamics(settings={"seeding": 0, "stagnation": None}, population_size=50, random_state=0)
+        given = {"states": ["prey", "predators"], "live": True}
+        self.fitted(capsys, lambda: model.fit(states, times, **given), use)
+        assert model.stopped_by_ == "callback"
+
+    @pytest.mark.slow
+    def test_fields_have_a_page(self, capsys):
+        wave = np.sin(np.linspace(0, 6, 40)[:, None] - np.linspace(0, 6, 40))
+        wave += np.random.default_rng(0).normal(0, 0.01, wave.shape)
+        model = shine.SymbolicDynamics(
+            kind="pde", settings={"seeding": 0, "stagnation": None}, population_size=50, random_state=0
+        )
+        self.fitted(capsys, lambda: model.fit(wave, 0.15, space=0.15, live=True), self.stop)
+        assert model.stopped_by_ == "callback"
+
+    @pytest.mark.slow
     def test_evolve(self, capsys):
         given = {"seeding": 0, "population": 50, "stop_loss": 0.0, "stagnation": None}
         fit = lambda: shine.evolve(X, NOISY.target, live=True, **given)  # noqa: E731

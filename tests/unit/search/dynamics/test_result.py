@@ -12,7 +12,7 @@ from shine.data.trajectories import Trajectories, Trajectory
 from shine.lang.parse import parse
 from shine.search.dynamics.equations import Equation
 from shine.search.dynamics.forms import form_of
-from shine.search.dynamics.result import front_of, next_experiment
+from shine.search.dynamics.result import distinct, front_of, next_experiment
 from shine.search.dynamics.run import fitted
 from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.dynamics.system import SystemModel
@@ -79,6 +79,20 @@ def system(*rates, nats=0.0, start=(0.5, 0.5)):
         noise=np.full(width, 0.01),
         nats=nats,
     )
+
+
+COLUMNS = {"x": np.linspace(0.1, 2, 20), "y": np.linspace(1, -1, 20)}
+
+
+@pytest.mark.parametrize("other", ["x - x*y", "-x*(y - 1)", "x - x*y*1.00001"])
+def test_the_best_system_written_in_another_way_is_no_rival(other):
+    best, same, different = system("x*(1 - y)", "-y"), system(other, "-y", nats=0.5), system("x", "-y", nats=1.0)
+    assert distinct([same, different, best], COLUMNS) == [best, different]
+    assert distinct([same, different, best]) == [best, same, different]
+    reason = front_of(distinct([same, different, best], COLUMNS)).reason
+    assert reason.endswith("the next needs 1.0 nats more")  # it is on the front
+    hidden = replace(different, losses=2 * different.losses, equations=system("x + 0.001*x*y", "-y").equations)
+    assert front_of([best, hidden]).reason.endswith("the next needs 1.0 nats more: x' = x + 0.001*x*y; y' = -y")
 
 
 TIMES = np.linspace(0, 4, 41)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 
 from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.interpret import evaluate_tape
@@ -70,11 +69,9 @@ def test_early_searches_have_all_run_after_two_rounds():
     assert {s.name for s in searches_of(2, 2, early=True)} == {s.name for s in SEARCHES if s.only_round is None}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("search", mostly_slow(SEARCHES, fast=SEARCHES[::8]), ids=lambda search: search.name)
-def test_each_search_finds_a_law_of_its_kind(monkeypatch, search):
+def guesses_by(monkeypatch, search, law, features=3):
+    """What one search finds alone."""
     monkeypatch.setattr(search_table, "SEARCHES", (search,))
-    features = 3
     x = np.random.default_rng(1).uniform(1, 3, (features, 600))
     table, names = primitive_table(["add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos"])
     primitives = PrimitiveSet(select(table, names), tuple(f"x{i}" for i in range(features)))
@@ -85,8 +82,27 @@ def test_each_search_finds_a_law_of_its_kind(monkeypatch, search):
 
     settings = SeedingSettings(members=4000, rows=120, coordinates=0)
     fits = partial(linearizer_of, primitives.features, 1)
-    law, rng = LAWS[search.name], np.random.default_rng(0)
-    rows = Rows(x, law(x), np.ones(600))
-    guesses = find_guesses(SeedingTask(rows, primitives, predict, fits, settings=settings), rng)
+    rows, rng = Rows(x, law(x), np.ones(600)), np.random.default_rng(0)
+    return find_guesses(SeedingTask(rows, primitives, predict, fits, settings=settings), rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.name)
+def test_each_search_finds_a_law_of_its_kind(monkeypatch, search):
+    guesses = guesses_by(monkeypatch, search, LAWS[search.name])
     assert guesses.exact
     assert guesses.failures == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exponent", [2, 3, 4])
+@pytest.mark.parametrize("bound", [False, True])
+def test_functions_of_hill_beside_another_term_are_sums_with_curves(monkeypatch, exponent, bound):
+    """Molecules that bind several at once: what they leave free, and what they bind."""
+    (search,) = (each for each in SEARCHES if each.name == "sums_with_curves")
+
+    def law(x):
+        power = x[0] ** exponent
+        return 3.1 * (power if bound else 1) / (2.7 + power) - 0.6 * x[1]
+
+    assert guesses_by(monkeypatch, search, law, features=2).exact
