@@ -58,6 +58,12 @@ class Fixed(ast.NodeTransformer):
                 return ast.List(items[low:high], ast.Load())
             if -len(items) <= low < len(items):
                 return items[low]
+        if isinstance(node.value, ast.List | ast.Tuple):
+            reject(
+                f"an item of a list or a table is chosen by a known number, 0 to {len(node.value.elts) - 1}, or by the "
+                "variable of a loop over known numbers",
+                node,
+            )
         if not isinstance(node.value, ast.Subscript) or not isinstance(node.value.slice, ast.Slice):
             return node
         start, stop = bounds_of(node.value.slice)

@@ -108,6 +108,9 @@ TABLE = [[1.0, 2.0, 3.0, 4.0, 5.0], [0.5, 0.25, 0.125, 2.0, -1.0]]
 SCALES = np.array(TABLE)
 
 
+OF_NAMES = {"a": 2.0}
+
+
 def total(x):
     """Of all elements."""
     return sum(x)
@@ -346,6 +349,14 @@ def beyond_the_slice(x):
     return (x[1:3][2],)
 
 
+def chooses_by_the_individual(x):
+    return (sum(TABLE[0][i] * TABLE[x[0]][i] for i in range(2)),)
+
+
+def reads_a_dict(x):
+    return (sum(v * OF_NAMES["a"] for v in x),)
+
+
 def maps(x):
     return (sum(map(total, x)),)
 
@@ -369,6 +380,11 @@ def doubles(x):
         (grows_with_the_individual, "a loop that is no sum runs over known numbers"),
         (beyond_the_slice, "the slice has no such element"),
         (maps, "'map' is a function that array formulas cannot call|'total' is a function, which array formulas only"),
+        (
+            chooses_by_the_individual,
+            "an item of a list or a table is chosen by a known number, 0 to 1, or by the variable",
+        ),
+        (reads_a_dict, r"'OF_NAMES' is \{'a': 2.0\} of type dict, no number, list or table of numbers; write lists"),
         (lacks_an_argument, r"'penalty' cannot be called: it takes \(x, limit\)"),
         (carries, "a loop adds terms to a name"),
         (reads_the_total, "a loop adds terms to a name"),
