@@ -258,8 +258,8 @@ class _Outer(Fixed):
             reject(f"{shown(text)} is a function, which array formulas only call; write its expression instead", node)
         if name not in ("mul", "add") and value is not MISSING:
             reject(
-                f"{shown(text)} is {described(value)}, no number, list or table of numbers; write lists of its numbers, "
-                "or make it a parameter, and give an objective its value in constants={...}",
+                f"{shown(text)} is {described(value)}, no number, list or table of numbers; write lists of its "
+                "numbers, or make it a parameter, and give an objective its value in constants={...}",
                 node,
             )
         return node if name is None else ast.copy_location(load(name), node)
