@@ -1,4 +1,4 @@
-"""Gives every parameter of a docstring an entry of its own, for the reference; mkdocs.yml names this file.
+"""Lets mkdocstrings write the reference: each docstring anew, with an entry for every parameter; mkdocs.yml names it.
 
 Shine's docstrings say `seconds, stop_loss` once where one description holds for both. Griffe, which reads them for
 mkdocstrings, takes the type and the default of the first name for all of them.
@@ -34,3 +34,8 @@ class Separated(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         if obj.docstring is not None:
             obj.docstring.value = separated(obj.docstring.value)
+
+
+def on_page_markdown(markdown: str, **kwargs: Any) -> str:
+    """A page for the site: mkdocstrings takes the place of what `docs/tables.py` writes for those who read the file."""
+    return re.sub(r"^<!-- docstring: (\S+) -->\n.*?^<!-- end -->$", r"::: \1", markdown, flags=re.MULTILINE | re.DOTALL)

@@ -106,16 +106,11 @@ def faults(browser, path, width, dark, media):
     return browser.value(MEASURE)
 
 
-def screens(name):
-    """Where a page is looked at: nobody opens a notebook on a screen of 390 pixels."""
-    return {screen: given for screen, given in SCREENS.items() if name != "notebook" or given[0] > 390}
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_no_text_is_cut_covered_or_broken(name, browser, tmp_path):
     page = tmp_path / "page.html"
     page.write_text(PAGES[name](), encoding="utf-8")
-    found = {screen: told for screen, given in screens(name).items() if (told := faults(browser, page, *given))}
+    found = {screen: told for screen, given in SCREENS.items() if (told := faults(browser, page, *given))}
     assert found == {}
 
 

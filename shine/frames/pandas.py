@@ -40,10 +40,11 @@ class PandasTable:
         if position is not None:
             return pandas_column(self._frame.iloc[:, position].array, name, self._encodings)
         index = self._frame.index
-        if name in index.names:
-            return pandas_column(index.get_level_values(name).array, name, self._encodings)
+        names = [f"ilevel_{level}" if each is None else each for level, each in enumerate(index.names)]
         if name == "index" and index.nlevels == 1:
-            return pandas_column(index.array, name, self._encodings)
+            name = names[0]
+        if name in names:
+            return pandas_column(index.get_level_values(names.index(name)).array, name, self._encodings)
         raise self._headings.missing(name, [each for each in index.names if isinstance(each, str)])
 
 

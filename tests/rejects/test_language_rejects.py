@@ -38,7 +38,7 @@ REJECTED = {
     "[a]": "List is not part of the language",
     "(a, b)": "Tuple is not part of the language",
     "{a: b}": "Dict is not part of the language",
-    "[x for x in y]": "ListComp is not part of the language",
+    "[x for x in y]": "a list is not part of the language",
     "await x": "'await' is not part of the language",
     "sqrt(2)(3)": "only a primitive can be called",
     "a +": "line 1, column 4: not a Python expression",

@@ -107,15 +107,17 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The table for notebooks."""
+        """The table for notebooks, smaller on narrow screens."""
         from html import escape
 
+        fit = 'style="padding: 0.2em 0.4em"'
         cells = [
-            "<tr>" + "".join(f"<{kind}>{escape(text)}</{kind}>" for text in row) + "</tr>"
+            "<tr>" + "".join(f"<{kind} {fit}>{escape(text)}</{kind}>" for text in row) + "</tr>"
             for kind, row in [("th", self.headings), *(("td", row) for row in self.cells())]
         ]
         notes = "".join(f"<br>{escape(note)}" for note in (self.heading, *self.notes))
-        return f"<div><code>{escape(self.formula)}</code><table>{''.join(cells)}</table><small>{notes}</small></div>"
+        table = f'<table style="font-size: min(1em, 2.6vw)">{"".join(cells)}</table>'
+        return f"<div><code>{escape(self.formula)}</code>{table}<small>{notes}</small></div>"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

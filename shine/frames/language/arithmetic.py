@@ -53,7 +53,8 @@ class Arithmetic(Adding):
         if value.meaning == "truth":
             return self._steps.convert(value, "int64")
         if value.meaning != "number":
-            self._reject(f"column {shown(value.name)} is {value.column}, not a number to compute with", node)
+            what = f"column {shown(value.name)} is {value.column}, not a number to compute with"
+            self._reject(f"{what}; compute it before the query, as a column", node)
         if value.kind in INTEGERS and value.kind != "uint64":
             return self._steps.convert(value, "int64")
         return Typed(value.index, value.kind)

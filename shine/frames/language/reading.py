@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -66,7 +67,7 @@ class Comparing(Adding):
             return self._steps.bounded(left, integer_bound(comparison, exact, left.kind), right.is_variable)
         if not isinstance(value, bool | int | float):
             hint = "; leave out the quotes" if isinstance(value, str) else ""
-            hint = "; lists go with in, == and !=" if isinstance(value, tuple) else hint
+            hint = "; lists go with in, == and !=, a series is given as a column" if isinstance(value, tuple) else hint
             self._reject(f"{left} cannot be compared with {value_text(value)}{hint}", node)
         if left.kind == "bool":
             left = self._steps.convert(left, "int8")
@@ -108,6 +109,8 @@ class Comparing(Adding):
 
 _METHODS = (*FUNCTIONS, "abs")
 
+_BEFORE = "compute it before the query, as a column, or as a variable for @value"
+
 
 def read(scanned: Scanned, type_of: Callable[[str, bool], ColumnType], variables: Mapping[str, Any]) -> Query:
     """Verify a query.
@@ -131,6 +134,10 @@ def read(scanned: Scanned, type_of: Callable[[str, bool], ColumnType], variables
 
 class _Reader(Arithmetic, Comparing, Reader):
     allowed = "columns, numbers, texts, + - * / // % **, comparisons, in, & | ~, conditional expressions and functions"
+    advice = ADVICE | {
+        "Attribute": f"attributes are not part of queries; a heading with a dot needs backticks, `a.b`; else {_BEFORE}",
+        "Subscript": f"brackets are not part of queries; {_BEFORE}",
+    }
 
     def __init__(
         self, scanned: Scanned, type_of: Callable[[str, bool], ColumnType], variables: Mapping[str, Any]
@@ -220,11 +227,15 @@ class _Reader(Arithmetic, Comparing, Reader):
             if name is not None:
                 return {"smaller": "min", "larger": "max"}.get(name, name), node.args
             if owner is not None:
-                self.reject(f"'@{owner[1]}' gives no function that queries know; write the function's own name", node)
+                self.reject(f"'@{owner[1]}' gives no function that queries know; {_BEFORE}", node)
             assert isinstance(function, ast.Attribute)
             if function.attr in _METHODS:
                 return function.attr, [function.value, *node.args]
-            self.reject(f"there is no method {shown(function.attr)}; there are {listed(_METHODS)}", node)
+            hint = f"there are {listed(_METHODS)}; for others, {_BEFORE}"
+            if function.attr in TABLE and TABLE[function.attr].arity == len(node.args) + 1:
+                signs = (sign for sign, holds in HOLDS.items() if holds.__name__ == function.attr)
+                hint = f"write {next(signs, function.attr + ('(x, ...)' if node.args else '(x)'))}"
+            self.reject(f"there is no method {shown(function.attr)}; {hint}", node)
         if not isinstance(function, ast.Name):
             self.reject("only a function can be called, by its name", node)
         name = function.id
@@ -236,5 +247,7 @@ class _Reader(Arithmetic, Comparing, Reader):
         if known is not None and known.names[0] in TABLE:
             return known.names[0], node.args
         near = similar(name, (*TABLE, *FUNCTIONS))
-        hint = f"; did you mean {near!r}?" if near else f"; known are {listed(sorted(TABLE), 100)}"
-        self.reject(f"there is no function {shown(name)}{hint}", function)
+        hint = f"{_BEFORE}; known are {listed(sorted(TABLE), 100)}"
+        if near and not hasattr(builtins, name):
+            hint = f"did you mean {near!r}? Else {_BEFORE}"
+        self.reject(f"there is no function {shown(name)}; {hint}", function)

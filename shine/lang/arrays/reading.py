@@ -10,7 +10,8 @@ from typing import Any
 
 from shine.base.errors import UnsupportedSyntaxError
 from shine.lang.arrays.formula import ArrayFormula
-from shine.lang.arrays.outer import Loops, bound_arguments, with_values
+from shine.lang.arrays.loops import Loops
+from shine.lang.arrays.outer import bound_arguments, with_values
 from shine.lang.arrays.verifier import REDUCTIONS, ArrayVerifier, Indices
 from shine.lang.forms.functions import FunctionVerifier, Path, parameters_of
 from shine.lang.forms.grammar import check_name, reject
@@ -98,10 +99,13 @@ def array_formula(
             type(node), lambda each: each.value
         )(node)
     # Copies and visitors recurse, and formulas without vectors may be deeper than that allows.
-    if not (is_array_syntax(node) or any(isinstance(part, ast.Attribute | ast.For) for part in ast.walk(node))):
+    calls = vectors is not None and inspect.isfunction(source)
+    if not (
+        calls or is_array_syntax(node) or any(isinstance(part, ast.Attribute | ast.For) for part in ast.walk(node))
+    ):
         return None
     node = Texts().visit(copy.deepcopy(node))
-    if not (is_array_syntax(node) or any(isinstance(part, ast.For) for part in ast.walk(node))):
+    if not (calls or is_array_syntax(node) or any(isinstance(part, ast.For) for part in ast.walk(node))):
         return None
     with in_file_of(source):
         node = bare_names(Loops().visit(node))

@@ -44,16 +44,14 @@ class Iteration:
         return Iteration(Affine(), counts, 1, lambda at: self.item(self.start + at.times(self.step)))
 
 
-def of_vector(vector: str, lower: int | None = None, upper: int | None = None) -> Iteration:
-    """``vector``, or the slice ``vector[lower:upper]``: as in Python, numbers below 0 count from the end.
-
-    A `ValueError` if `lower` is below 0: how many elements the slice has is not linear in the length.
-    """
-    length, first = length_of(vector), lower or 0
-    if first < 0:
-        raise ValueError
-    stops = (length,) if upper is None else (length.plus(upper),) if upper < 0 else (Affine(constant=upper), length)
-    return Iteration(Affine(constant=first), first_of(stops), 1, lambda at: Element(vector=vector, index=at))
+def of_vector(vector: str, lower: Affine, upper: Affine | None) -> Iteration:
+    """The slice ``vector[lower:upper]``: as in Python, an upper number below 0 counts from the end."""
+    length = length_of(vector)
+    if upper is None:
+        stops: tuple[Affine, ...] = (length,)
+    else:
+        stops = (length + upper,) if not upper.terms and upper.constant < 0 else (upper, length)
+    return Iteration(lower, first_of(stops), 1, lambda at: Element(vector=vector, index=at))
 
 
 def zipped(iterations: list[Iteration]) -> Iteration:
@@ -161,7 +159,8 @@ class ArrayVerifier(ExpressionVerifier):
         self._vectors, self._taken, self._indices = vectors, taken, indices
         self._items: dict[str, ast.expr] = {}
         """Meanings of the loop variables of the enclosing reductions."""
-        self._loops: list[str] = []
+        self._loops: dict[str, bool] = {}
+        """The loop variables, and whether they are known to be 0 or more."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in self._items:
@@ -245,7 +244,7 @@ class ArrayVerifier(ExpressionVerifier):
             iteration, target, body = (yield from self._iteration(given)), None, None
         index = self._loop_name(target, iteration)
         items, self._items = self._items, dict(self._items)
-        self._loops.append(index)
+        self._loops[index] = iteration.step > 0 and self._is_place(iteration.start)
         item = iteration.item(Affine.symbol(index))
         if target is not None:
             self._bind(target, item)
@@ -255,7 +254,7 @@ class ArrayVerifier(ExpressionVerifier):
             reject(f"{kind} of tuples is not part of the language; write {kind}(a*b for a, b in zip(...))", given)
         else:
             term = item
-        self._loops.pop()
+        del self._loops[index]
         self._items = items
         return Reduction(
             kind=kind,
@@ -311,9 +310,9 @@ class ArrayVerifier(ExpressionVerifier):
         self._count(node)
         match node:
             case ast.Name(id=name) if name not in self._items:
-                return of_vector(self._vector(name, node))
+                return of_vector(self._vector(name, node), Affine(), None)
             case ast.Subscript(value=ast.Name(id=name) as value, slice=ast.Slice() as part) if name not in self._items:
-                return self._slice(self._vector(name, value), part, node)
+                return (yield from self._slice(self._vector(name, value), part, node))
             case ast.Call(func=ast.Name(id="range"), args=arguments, keywords=[]) if 1 <= len(arguments) <= 3:
                 return (yield from self._range(arguments))
             case ast.Call(
@@ -359,26 +358,23 @@ class ArrayVerifier(ExpressionVerifier):
             reject("a range backwards has one end", stop)
         return Iteration(start, first_of(tuple(stops)), step.constant, lambda at: IntegerValue(number=at))
 
-    def _slice(self, vector: str, part: ast.Slice, node: ast.expr) -> Iteration:
-        lower, upper, step = (_number(each) for each in (part.lower, part.upper, part.step))
-        if isinstance(step, int) and step == -1 and part.lower is None and part.upper is None:
-            return backwards(of_vector(vector))
-        if lower is ... or upper is ... or step not in (None, 1) or (isinstance(lower, int) and lower < 0):
+    def _slice(self, vector: str, part: ast.Slice, node: ast.expr) -> _Iterating:
+        if ast.unparse(part) == "::-1":
+            return backwards(of_vector(vector, Affine(), None))
+        bounds = []
+        for each in (part.lower, part.upper):
+            bounds.append(None if each is None else (yield from self._linear(each, "a bound of a slice")))
+        lower, upper = bounds[0] or Affine(), bounds[1]
+        if part.step is not None or not self._is_place(lower) or (upper and upper.terms and not self._is_place(upper)):
             reject(
-                f"a slice is {vector}[a:b] with whole numbers, a not below 0, or {vector}[::-1]; "
+                f"a slice is {vector}[a:b] with whole numbers or loop variables, a not below 0, or {vector}[::-1]; "
                 f"write {vector}[i] for i in range(...)",
                 node,
             )
-        return of_vector(vector, lower if isinstance(lower, int) else None, upper if isinstance(upper, int) else None)
+        return of_vector(vector, lower, upper)
 
-
-def _number(node: ast.expr | None) -> Any:
-    """The whole number of a bound of a slice; None if there is no bound, and ... if it is something else."""
-    match node:
-        case None:
-            return None
-        case ast.Constant(value=int() as value) if not isinstance(value, bool):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if not isinstance(value, bool):
-            return -value
-    return ...
+    def _is_place(self, number: Affine) -> bool:
+        """Whether a number is known to be 0 or more."""
+        return number.constant >= 0 and all(
+            factor > 0 and self._loops.get(symbol, symbol.startswith("len(")) for symbol, factor in number.terms
+        )

@@ -50,6 +50,8 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 HOLDS: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 """Python's comparisons."""
 
+_CONSTANTS = {**NAMED_CONSTANTS, "inf": math.inf, "Inf": math.inf}
+
 MISSING_TESTS = {"isna": False, "isnull": False, "notna": True, "notnull": True}
 """Functions that ask for missing values, and whether they ask for the others."""
 
@@ -84,6 +86,9 @@ class Reader(TreeVisitor):
 
     allowed = "columns, numbers, texts, comparisons, in, & | ~, and, or, not, isin, between, isna, notna"
     """Syntax that a text may have, for messages."""
+
+    advice: Mapping[str, str] = ADVICE
+    """What to write instead of a kind of node that is rejected."""
 
     def __init__(self, scanned: Scanned, variables: Mapping[str, Any] | None = None) -> None:
         self._scanned, self._variables = scanned, variables or {}
@@ -130,7 +135,7 @@ class Reader(TreeVisitor):
 
     def generic_visit(self, node: ast.AST) -> NoReturn:
         kind = type(node).__name__
-        self.reject(ADVICE.get(kind, f"{kind} is not part of queries (allowed are {self.allowed})"), node)
+        self.reject(self.advice.get(kind, f"{kind} is not part of queries (allowed are {self.allowed})"), node)
 
     def reject(self, message: str, node: ast.AST | None = None) -> NoReturn:
         """Raise the error about a node."""
@@ -153,8 +158,8 @@ class Reader(TreeVisitor):
         try:
             return self.column(name)
         except (LookupError, TypeError) as error:
-            if isinstance(error, LookupError) and not name.is_quoted and name.text in NAMED_CONSTANTS:
-                return Literal(NAMED_CONSTANTS[name.text])
+            if isinstance(error, LookupError) and not name.is_quoted and name.text in _CONSTANTS:
+                return Literal(_CONSTANTS[name.text])
             self.reject(str(error.args[0]), node)
 
     def _variable(self, name: str, node: ast.AST) -> Literal:
@@ -236,9 +241,12 @@ class Reader(TreeVisitor):
         for value, node in ((left, left_node), (right, right_node)):
             if isinstance(value, Literal) and value.value is None:
                 self.reject("nothing equals a missing value; write isna(x) or notna(x)", node)
+        is_equality = isinstance(kind, ast.Eq | ast.NotEq)
+        if is_equality and isinstance(left, Literal) and not isinstance(right, Literal):
+            left, right, left_node, right_node = right, left, right_node, left_node
         is_list = isinstance(right, Literal) and isinstance(right.value, tuple)
         # pandas reads x == [1, 2] as x in [1, 2].
-        if isinstance(kind, ast.In | ast.NotIn) or (is_list and isinstance(kind, ast.Eq | ast.NotEq)):
+        if isinstance(kind, ast.In | ast.NotIn) or (is_list and is_equality):
             found = self.member(left, right, left_node, right_node)
             return self.opposite(found) if isinstance(kind, ast.NotIn | ast.NotEq) else found
         if type(kind) not in COMPARISONS:

@@ -18,13 +18,16 @@ MOST_CHARACTERS = 100_000
 
 _TOKEN = re.compile(
     r"""(?P<text>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
-    r"""|(?P<quoted>`[^`]*`)|(?P<variable>@\s*[^\W\d]\w*)|(?P<operator>&&?|\|\|?|(?<![<>=!])=(?!=))|(?P<blank>[\r\n\t\f]+|\#[^\n]*)""",
+    r"""|(?P<quoted>`[^`]*`)|(?P<variable>@\s*[^\W\d]\w*)|(?P<operator>&&?|\|\|?|<>|===|!(?!=)|(?<![<>=!])=(?!=))|(?P<blank>[\r\n\t\f]+|\#[^\n]*)""",
     re.DOTALL,
 )
 _WORDS = {"&": " and ", "|": " or "}
 _NO_OPERATORS = {
     "&&": "'&&' is not an operator; write '&'",
     "||": "'||' is not an operator; write '|'",
+    "<>": "'<>' is not an operator; write '!='",
+    "===": "'===' is not an operator; write '=='",
+    "!": "'!' is not an operator; write 'not' or '~'",
     "=": "a query assigns nothing; write '==' to compare",
 }
 
@@ -146,7 +149,8 @@ def _parsed(scanned: Scanned, line: str) -> ast.expr:
         if "digits) for integer string conversion" in str(error.msg):
             raise UnsupportedSyntaxError("the number is too large", *scanned.place_at(position)) from None
         message = (
-            f"not an expression: {cut(error.msg)}; a heading that is no name stands in backticks, as in `my column`"
+            f"not an expression: {cut(error.msg)}; a heading that is no name stands in backticks, as in `my column`, "
+            "and 'and', 'or', 'not', 'in' join conditions"
         )
         raise UnsupportedSyntaxError(message, *scanned.place_at(position)) from None
     except (MemoryError, RecursionError):

@@ -42,6 +42,7 @@ ADVICE: dict[str, str] = {
     "Lambda": "lambda is not part of a formula; write its expression instead",
     "NamedExpr": "':=' is not part of the language; use an assignment in a function",
     "JoinedStr": "f-strings are not part of the language",
+    "ListComp": "a list is not part of the language; write what it is for, sum(v*v for v in x)",
     "Starred": "'*' arguments are not part of the language",
     "Await": "'await' is not part of the language",
     "Yield": "'yield' is not part of the language",

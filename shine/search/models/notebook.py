@@ -21,6 +21,9 @@ IGNORED = "mathjax_ignore tex2jax_ignore"
 _CHOSEN = "font-weight: bold; background: rgba(90, 140, 255, 0.15)"
 _CODE = "white-space: pre-wrap; overflow-wrap: anywhere; text-align: left"
 _LEFT = "text-align: left"
+_ROW = "display: flex; flex-wrap: wrap; align-items: baseline"
+_FIGURE, _FORMULA = "flex: 0 0 6em; box-sizing: border-box", f"flex: 1 1 16em; box-sizing: border-box; {_LEFT}"
+"""Where a formula has no room beside its figures, it stands below them."""
 
 
 def page_part(*content: Content) -> str:
@@ -51,14 +54,14 @@ def front_element(
     noise : str
         Model of the noise by which the losses are weighted.
     """
-    headings = [element("th", name) for name in ("", "complexity", loss_name(noise), "score")]
-    head = element("thead", element("tr", headings, element("th", "equation", style=_LEFT)))
+    headings = [element("th", name, style=_FIGURE) for name in ("", "complexity", loss_name(noise), "score")]
+    head = element("thead", element("tr", headings, element("th", "equation", style=_FORMULA), style=_ROW))
     lines = []
     for index, (row, shown) in enumerate(zip(rows, formulas, strict=True)):
         figures = (str(row["complexity"]), loss_text(row["loss"]), f"{row['score']:.3g}")
-        cells = [element("td", f"{'▶ ' if row['best'] else ''}{index}"), *(element("td", text) for text in figures)]
-        formula = element("td", shown, style=_LEFT, title=row["expression"])
-        lines.append(element("tr", cells, formula, style=_CHOSEN if row["best"] else None))
+        cells = [element("td", text, style=_FIGURE) for text in (f"{'▶ ' if row['best'] else ''}{index}", *figures)]
+        formula = element("td", shown, style=_FORMULA, title=row["expression"])
+        lines.append(element("tr", cells, formula, style=f"{_ROW}; {_CHOSEN}" if row["best"] else _ROW))
     told = [element("p", text) for text in (noise_text(noise), reason and f"▶ {reason}") if text]
     return element("table", head, element("tbody", lines)), told
 

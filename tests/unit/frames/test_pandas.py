@@ -177,6 +177,21 @@ def test_a_repeated_heading_is_refused_only_where_it_is_used():
         frame.shine.query("a == 1")
 
 
+@pytest.mark.parametrize("text", ["[1, 3] == i", "[1, 3] != i", "x < inf and -Inf < x", "i < inf", "@some == i"])
+def test_lists_on_the_left_and_infinity_mean_what_pandas_means(text):
+    frame = pd.DataFrame({"i": [1, 2, 3, 4], "x": [1.0, np.inf, -np.inf, np.nan]})
+    some = [2, 4]  # noqa: F841  # read by the queries
+    assert frame.shine.query(text, result="rows").equals(frame.query(text))
+
+
+def test_levels_of_the_index_without_a_name_have_numbers():
+    index = pd.MultiIndex.from_product([["u", "v"], [1, 2]], names=[None, "number"])
+    frame = pd.DataFrame({"x": range(4)}, index=index)
+    assert frame.shine.query("ilevel_0 == 'v' and number == 1").tolist() == [2]
+    with pytest.raises(UnsupportedSyntaxError, match="there is no column 'ilevel_1'"):
+        frame.shine.query("ilevel_1 == 1")
+
+
 def test_levels_of_the_index_have_names():
     index = pd.MultiIndex.from_product([["u", "v"], [1, 2]], names=["letter", "number"])
     frame = pd.DataFrame({"x": range(4)}, index=index)

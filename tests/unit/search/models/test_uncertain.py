@@ -73,7 +73,7 @@ def test_the_summary_is_a_table_in_the_words_of_statsmodels():
 
 def test_the_summary_is_a_table_for_notebooks():
     page = model().summary()._repr_html_()
-    assert "<th>coef</th>" in page and "P&gt;|t|" in page
+    assert ">coef</th>" in page and "P&gt;|t|" in page
 
 
 def test_standard_deviations_are_those_of_readings_or_of_the_value():
