@@ -114,6 +114,7 @@ class _Outer(Fixed):
         self._scope, self._stored, self.vectors, self._env = scope, stored, vectors, env
         self._free, self._made = Numbering(scope.local), Functions()
         self._calls: list[Any] = []
+        self._tables: list[Any] = []
         self._loops, self._nodes, self._is_certain = 0, 0, True
         self._pending: list[ast.stmt] = []
         self.names: dict[object, str] = {}
@@ -230,10 +231,10 @@ class _Outer(Fixed):
     def _listed(self, node: ast.expr) -> Any:
         """A value; a list, if it is one of a known number of items."""
         match node:
-            case ast.Call(ast.Name("list" | "tuple"), [given], []):
+            case ast.Call(ast.Name("list" | "tuple"), [given], []) | (ast.ListComp() as given):
                 items = self._items(given)
             case _:
-                items = self._items(node) if isinstance(node, ast.ListComp) else None
+                items = None
         return self.visit(node) if items is None else ast.List(items, ast.Load())
 
     # Expressions
@@ -253,6 +254,7 @@ class _Outer(Fixed):
         if _is_vector(value):
             return self._vector(id(value), value, node)
         if _is_matrix(value):
+            self._tables.append(value)  # a table that was made for this call keeps its identity
             return ast.List([self._vector((id(value), row), each, node) for row, each in enumerate(value)], ast.Load())
         if name not in ("mul", "add") and callable(value):
             reject(f"{shown(text)} is a function, which array formulas only call; write its expression instead", node)
@@ -404,8 +406,7 @@ class _Outer(Fixed):
             self._calls.append(function)
             self._env = {**env, **values} if is_local else values
             if not is_local:
-                rest = {name: value for name, value in given.items() if name not in values}
-                self._scope = Scope(own, {*values, *_stored(definition)}, given=rest)
+                self._scope = Scope(own, {*values, *_stored(definition)}, given=given)
             value = self._result(definition.body)
         self._scope, self._env, self._is_certain = scope, env, is_certain
         self._calls.pop()
