@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from shine.base.errors import UnsupportedSyntaxError
-from shine.lang.arrays.fixed import Fixed, bounds_of
+from shine.lang.arrays.fixed import Fixed, bounds_of, element
 from shine.lang.arrays.loops import Loops
 from shine.lang.forms.grammar import reject
 from shine.lang.forms.library import STANDARD
@@ -154,6 +154,8 @@ class _Outer(Fixed):
             case [ast.Name(id=name)], value if self._calls or (self._stored[name] == 1 and self._stands(value)):
                 self._env[name] = self._named(name, value)
                 return None
+            case [ast.Tuple(targets)], ast.Name() as value if self._stands(value) and not self._calls:
+                node.value = ast.Tuple([element(value, place) for place in range(len(targets))], ast.Load())
             case [ast.Tuple() as target], ast.List() | ast.Tuple() as value:
                 node.value = ast.Tuple(value.elts, ast.Load())
                 if self._calls:
@@ -360,9 +362,12 @@ class _Outer(Fixed):
         items = self.known(arguments[0]) if arguments and isinstance(arguments[0], ast.List | ast.Name) else None
         if name == "len" and items is not None:
             return ast.Constant(len(items))
-        if name == "len" and len(arguments) == 1 and isinstance(getattr(arguments[0], "slice", None), ast.Slice):
-            each = ast.comprehension(ast.Name(self._free.take("i"), ast.Store()), arguments[0], [], 0)
-            return ast.Call(load("sum"), [ast.GeneratorExp(ast.Constant(1), [each])], [])
+        match name, arguments:
+            case "len", [ast.ListComp(_, parts)]:
+                return ast.Call(load("sum"), [ast.GeneratorExp(ast.Constant(1), parts)], [])
+            case "len", [ast.Subscript(slice=ast.Slice()) as part]:
+                each = ast.comprehension(ast.Name(self._free.take("i"), ast.Store()), part, [], 0)
+                return ast.Call(load("sum"), [ast.GeneratorExp(ast.Constant(1), [each])], [])
         if items is None or not isinstance(arguments[0], ast.List):
             return node
         begins = [ast.Constant(int(name == "prod"))] if name in ("sum", "prod") and len(arguments) == 1 else []
