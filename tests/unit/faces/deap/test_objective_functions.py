@@ -172,7 +172,7 @@ def branches_inside(x):
 
 def counts_and_unpacks(x):
     a, b, c, d, e = x
-    return a - b * c + d / e, len([v for v in x if v > 0 if v < 2]), len(x[1:]) * len([w for w in TABLE[0]])
+    return a - b * c + d / e, len([v for v in x if v > 0 if v < 2]), len(x[1:]) * len([2 * w for w in TABLE[0]])
 
 
 def lists_that_grow(x, obj=3):
