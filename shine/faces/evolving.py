@@ -225,5 +225,6 @@ def _searched(
         observers = Observers(ignore if report is None else report, visitor, pool=pool, began=began)
         result = search(dataset, every, observers, kind=kind)
         if page is not None:
-            page.ended(result)
+            units = dict(every.constraints.units)
+            page.ended(result, {"constraints": {"units": units}} if units else None)
     return result

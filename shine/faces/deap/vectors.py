@@ -129,7 +129,7 @@ class CompiledObjective:
         if not isinstance(bound_arguments(source)[0], str | FunctionType | ArrayFormula | ast.AST):
             raise TypeError(f"an objective is a text or a Python function, not {value_text(source)}")
         formula = array_formula(source, vectors=values)
-        if formula is None:
+        if formula is None or not formula.vectors:
             raise UnsupportedSyntaxError(
                 "the objective reads no vector: write elements and reductions of the individual, x[0] and "
                 "sum(v*v for v in x)"

@@ -120,7 +120,8 @@ class FitSearches(Searches):
             observers = Observers(report, visitor, pool=pool, began=began)
             result = search(dataset, settings, observers)
         if self.page is not None:
-            self.page.ended(result)
+            units = dict(settings.constraints.units)
+            self.page.ended(result, {"constraints": {"units": units}} if units else None)
         interrupted = result.stopped_by == "interrupted"
         if interrupted and (not self.keep or any(before.stopped_by == "interrupted" for before in self.results)):
             raise KeyboardInterrupt

@@ -194,8 +194,9 @@ class FittedEstimator(Estimator):
             rows = self._rows_for(models, X)
             targets = [np.zeros(len(rows))] * len(models) if y is None else self._plotted_targets(y)
             data = [Dataset.from_arrays(rows, target, features=self._names()) for target in targets]
+        units = {} if getattr(self, "units", None) is None else self._constraints(self._names()).units
         subjects = [
-            Subject(front, front.best_index, title, own, front.index(model), self._quantity)
+            Subject(front, front.best_index, title, own, front.index(model), self._quantity, units)
             for front, title, own, model in zip(self._fronts, self._titles, data, models, strict=True)
         ]
         return plotted(subjects, kind, self._drawings(), features, ax)

@@ -77,12 +77,13 @@ def report_parts(
     """The parts of the page by name, from top to bottom (see `report_html`)."""
     best = result.front[result.best_index]
     told = [getattr(result, name, "") for name in ("ties_text", "untested_text")]
+    units = ((settings or {}).get("constraints") or {}).get("units") or {}
     predicted = best.predict(columns_of(best.tree, dataset))
     return {
         **running_parts(result, dataset, history=history, title=title, target=target, precision=precision),
         "fit": section("How well it fits", sections.fit_charts(Fit.of(dataset.target, predicted), target)),
-        "certainty": section("How sure it is", sections.certainty(best, dataset, target, told)),
-        "features": section("What each feature does", sections.dependence_charts(best, dataset, target)),
+        "certainty": section("How sure it is", sections.certainty(best, dataset, target, told, units)),
+        "features": section("What each feature does", sections.dependence_charts(best, dataset, target, units)),
         "structure": section("Its structure", sections.tree_chart(best)),
         "settings": section("Settings and timing", sections.settings_tables(result, settings, history)),
         "footer": element("footer", "Made with Shine. Constants in typeset formulas are rounded; to see all digits of "

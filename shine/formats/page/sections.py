@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -217,9 +218,16 @@ def fit_charts(fit: Fit, target: str) -> Content:
     return element("p", "No prediction is a finite number, so there is nothing to compare.", class_="card")
 
 
-def dependence_charts(best: ModelLike, dataset: Dataset, target: str) -> Content:
+def _with_unit(found: Any, best: ModelLike, units: Mapping[str, str]) -> Any:
+    """What is drawn along a feature, whose name has its unit."""
+    named = {best.headings.get(name, name): unit for name, unit in units.items()}
+    unit = named.get(found.feature, "1")
+    return found if unit == "1" else replace(found, feature=f"{found.feature} [{unit}]")
+
+
+def dependence_charts(best: ModelLike, dataset: Dataset, target: str, units: Mapping[str, str]) -> Content:
     """Charts of predictions over each feature."""
-    found = dependences(best, dataset)
+    found = [_with_unit(each, best, units) for each in dependences(best, dataset)]
     if not found:
         return element("p", "The chosen formula is a constant: it uses no feature.", class_="card")
     figures = dependence_figures(found[:_MOST_DEPENDENCES], target)
@@ -247,7 +255,9 @@ def tree_chart(best: ModelLike) -> Content:
     return element("p", told, class_="card")
 
 
-def certainty(best: ModelLike, dataset: Dataset, target: str, told: Sequence[str] = ()) -> Content:
+def certainty(
+    best: ModelLike, dataset: Dataset, target: str, told: Sequence[str] = (), units: Mapping[str, str] | None = None
+) -> Content:
     """Sentences about what the rows do not tell, the constants, and the bands; nothing if the formula does not know the
     rows that it was fitted to."""
     if not isinstance(best, UncertainLike):
@@ -263,7 +273,7 @@ def certainty(best: ModelLike, dataset: Dataset, target: str, told: Sequence[str
         names = {best.headings.get(name, name): name for name in used}
         # Most features that bands are drawn along, those of the largest effect.
         features = [found.feature for found in dependences(best, dataset) if found.feature in names][:3]
-        found = [band_along(best, dataset, names[feature]) for feature in features]
+        found = [_with_unit(band_along(best, dataset, names[feature]), best, units or {}) for feature in features]
         figures = [band_figure(band, target, f"band-{index}") for index, band in enumerate(found)]
         bands = [grid([constants_figure(rows), *figures])]
     words = [element("p", f"{text[0].upper()}{text[1:]}.", class_="summary") for text in told if text]

@@ -85,12 +85,12 @@ class Fixed(ast.NodeTransformer):
             case ast.List(items) | ast.Tuple(items):
                 return items
             case ast.Name(name) if name in self.lengths:
-                return [ast.Subscript(node, ast.Constant(i), ast.Load()) for i in range(self.lengths[name])]
+                return [element(node, i) for i in range(self.lengths[name])]
             case ast.Subscript(vector, ast.Slice() as part) if (bounds := bounds_of(part))[1] not in (None, ...):
                 start, stop = bounds[0] or 0, bounds[1]
                 if start is ... or start < 0 or stop < 0:
                     return None
-                return [ast.Subscript(vector, ast.Constant(i), ast.Load()) for i in range(start, stop)]
+                return [element(vector, i) for i in range(start, stop)]
             case ast.Call(ast.Name("range"), arguments) if all(type(whole_number(each)) is int for each in arguments):
                 return [number(i) for i in range(*map(whole_number, arguments))]
             case ast.Call(ast.Name("reversed" | "enumerate" | "zip" as name), arguments, []):
@@ -110,6 +110,11 @@ def _computed(node: ast.expr, name: str | None, left: ast.expr, right: ast.expr,
     if name is None or ... in (first, second) or operators > 1:
         return node
     return ast.copy_location(number(int(getattr(operator, name)(first, second))), node)
+
+
+def element(vector: ast.expr, place: int) -> ast.expr:
+    """An element of a vector."""
+    return ast.Subscript(vector, ast.Constant(place), ast.Load())
 
 
 def bounds_of(part: ast.Slice) -> tuple[Any, Any]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from shine.base.errors import UnsupportedSyntaxError
-from shine.lang.arrays.fixed import Fixed, bounds_of
+from shine.lang.arrays.fixed import Fixed, bounds_of, element
 from shine.lang.arrays.loops import Loops
 from shine.lang.forms.grammar import reject
 from shine.lang.forms.library import STANDARD
@@ -114,6 +114,7 @@ class _Outer(Fixed):
         self._scope, self._stored, self.vectors, self._env = scope, stored, vectors, env
         self._free, self._made = Numbering(scope.local), Functions()
         self._calls: list[Any] = []
+        self._tables: list[Any] = []
         self._loops, self._nodes, self._is_certain = 0, 0, True
         self._pending: list[ast.stmt] = []
         self.names: dict[object, str] = {}
@@ -153,6 +154,8 @@ class _Outer(Fixed):
             case [ast.Name(id=name)], value if self._calls or (self._stored[name] == 1 and self._stands(value)):
                 self._env[name] = self._named(name, value)
                 return None
+            case [ast.Tuple(targets)], ast.Name() as value if self._stands(value) and not self._calls:
+                node.value = ast.Tuple([element(value, place) for place in range(len(targets))], ast.Load())
             case [ast.Tuple() as target], ast.List() | ast.Tuple() as value:
                 node.value = ast.Tuple(value.elts, ast.Load())
                 if self._calls:
@@ -230,10 +233,10 @@ class _Outer(Fixed):
     def _listed(self, node: ast.expr) -> Any:
         """A value; a list, if it is one of a known number of items."""
         match node:
-            case ast.Call(ast.Name("list" | "tuple"), [given], []):
+            case ast.Call(ast.Name("list" | "tuple"), [given], []) | (ast.ListComp() as given):
                 items = self._items(given)
             case _:
-                items = self._items(node) if isinstance(node, ast.ListComp) else None
+                items = None
         return self.visit(node) if items is None else ast.List(items, ast.Load())
 
     # Expressions
@@ -253,6 +256,7 @@ class _Outer(Fixed):
         if _is_vector(value):
             return self._vector(id(value), value, node)
         if _is_matrix(value):
+            self._tables.append(value)  # a table that was made for this call keeps its identity
             return ast.List([self._vector((id(value), row), each, node) for row, each in enumerate(value)], ast.Load())
         if name not in ("mul", "add") and callable(value):
             reject(f"{shown(text)} is a function, which array formulas only call; write its expression instead", node)
@@ -358,9 +362,12 @@ class _Outer(Fixed):
         items = self.known(arguments[0]) if arguments and isinstance(arguments[0], ast.List | ast.Name) else None
         if name == "len" and items is not None:
             return ast.Constant(len(items))
-        if name == "len" and len(arguments) == 1 and isinstance(getattr(arguments[0], "slice", None), ast.Slice):
-            each = ast.comprehension(ast.Name(self._free.take("i"), ast.Store()), arguments[0], [], 0)
-            return ast.Call(load("sum"), [ast.GeneratorExp(ast.Constant(1), [each])], [])
+        match name, arguments:
+            case "len", [ast.ListComp(_, parts)]:
+                return ast.Call(load("sum"), [ast.GeneratorExp(ast.Constant(1), parts)], [])
+            case "len", [ast.Subscript(slice=ast.Slice()) as part]:
+                each = ast.comprehension(ast.Name(self._free.take("i"), ast.Store()), part, [], 0)
+                return ast.Call(load("sum"), [ast.GeneratorExp(ast.Constant(1), [each])], [])
         if items is None or not isinstance(arguments[0], ast.List):
             return node
         begins = [ast.Constant(int(name == "prod"))] if name in ("sum", "prod") and len(arguments) == 1 else []
@@ -404,8 +411,7 @@ class _Outer(Fixed):
             self._calls.append(function)
             self._env = {**env, **values} if is_local else values
             if not is_local:
-                rest = {name: value for name, value in given.items() if name not in values}
-                self._scope = Scope(own, {*values, *_stored(definition)}, given=rest)
+                self._scope = Scope(own, {*values, *_stored(definition)}, given=given)
             value = self._result(definition.body)
         self._scope, self._env, self._is_certain = scope, env, is_certain
         self._calls.pop()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,7 @@ class Subject:
     data: Dataset | None = None
     index: int | None = None
     quantity: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
 
 
 def check_kind(kind: object, fits: dict[str, Draw], X: Any, y: Any) -> None:
@@ -113,6 +114,8 @@ def _along_features(subject: Subject, kind: str, features: Sequence[Any] | None)
             plots.band(model, data, name, ax, subject.quantity)
         else:
             plots.dependence(model, data, name, ax, subject.quantity)
+        if subject.units.get(name, "1") != "1":
+            ax.set_xlabel(f"{ax.get_xlabel()} [{plots.plain(subject.units[name])}]")
         _entitle(ax, subject.title)
 
     for name in wanted:

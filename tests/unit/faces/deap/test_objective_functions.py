@@ -170,6 +170,11 @@ def branches_inside(x):
     return windows, total(x[:2])
 
 
+def counts_and_unpacks(x):
+    a, b, c, d, e = x
+    return a - b * c + d / e, len([v for v in x if v > 0 if v < 2]), len(x[1:]) * len([2 * w for w in TABLE[0]])
+
+
 def lists_that_grow(x, obj=3):
     def square(v):
         twice = v + v
@@ -200,7 +205,14 @@ def keeps_what_a_name_was(x):
     return [*held, level]
 
 
-OF_VECTORS = [calls_with_the_individual, calls_with_tables, branches_inside, lists_that_grow, keeps_what_a_name_was]
+OF_VECTORS = [
+    calls_with_the_individual,
+    calls_with_tables,
+    branches_inside,
+    lists_that_grow,
+    keeps_what_a_name_was,
+    counts_and_unpacks,
+]
 OF_VECTORS += [functools.partial(lists_that_grow, obj=2), lambda x: calls_with_tables(x), lambda x: (spread(x),)]
 
 
@@ -357,6 +369,10 @@ def reads_a_dict(x):
     return (sum(v * OF_NAMES["a"] for v in x),)
 
 
+def of_numbers(x):
+    return (x * x,)
+
+
 def maps(x):
     return (sum(map(total, x)),)
 
@@ -385,6 +401,7 @@ def doubles(x):
             "an item of a list or a table is chosen by a known number, 0 to 1, or by the variable",
         ),
         (reads_a_dict, r"'OF_NAMES' is \{'a': 2.0\} of type dict, no number, list or table of numbers; write lists"),
+        (of_numbers, r"the objective reads no vector: write elements and reductions of the individual, x\[0\]"),
         (lacks_an_argument, r"'penalty' cannot be called: it takes \(x, limit\)"),
         (carries, "a loop adds terms to a name"),
         (reads_the_total, "a loop adds terms to a name"),

@@ -81,11 +81,12 @@ def test_the_dependence_of_a_classifier_is_one_of_odds():
     assert axes[0].get_ylabel() == "log-odds"
 
 
-def test_axes_have_the_name_and_the_unit_of_the_target():
+def test_axes_have_the_names_and_the_units_of_target_and_features():
     model = SymbolicRegressor(**OPTIONS, units=({"my area": "m^2", "b": "m"}, "m^3")).fit(X, Y.rename("room"))
     for kind, data in {"fit": (X, Y), "residuals": (X, Y), "dependence": (X,), "band": ()}.items():
         for axes in np.atleast_1d(model.plot(kind, *data)):
             assert "room [m^3]" in axes.get_xlabel() + axes.get_ylabel()
+            assert kind not in ("dependence", "band") or axes.get_xlabel() in ("my area [m^2]", "b [m]")
     assert components().plot("dependence", X, features=["b"]).get_ylabel() == "prediction"
 
 

@@ -390,3 +390,11 @@ def test_a_loss_of_weighted_rows_is_told_with_the_noise(data, noise, told):
     for model in result.front:
         model.noise = noise
     assert ("weighted: noise relative" in report_html(result, data)) == told
+
+
+def test_figures_along_a_feature_name_its_unit():
+    own = dataset()
+    result = found(["a*b + 1"], own)
+    page = report_html(result, own, settings={"constraints": {"units": {"a": "m", "b": "1"}}})
+    assert "a [m]" in page and "b [" not in page
+    assert "a [m]" not in report_html(result, own, settings={"constraints": None})
