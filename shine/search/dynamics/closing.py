@@ -25,7 +25,9 @@ def closed(
     candidates: Sequence[Sequence[Candidate]], rows: Sequence[RateRows], states: Sequence[str], planes: Sequence[Plane]
 ) -> list[tuple[Candidate, ...]]:
     """The shortest systems of sums that keep the sums of some planes, one candidate a state."""
-    shortest = [[Candidate(model, 0.0) for model in shortest_sums(at, candidates, rows)] for at in range(len(rows))]
+    shortest = [
+        [Candidate(model, 0.0) for model in shortest_sums(at, candidates, rows, states)] for at in range(len(rows))
+    ]
     # Most systems that are written down, and most sums of a state: of many states, only the shortest sums are tried.
     ways = (4000 / math.comb(len(states), len(planes))) ** (1 / (len(states) - len(planes)))
     most = max(1, min(int(ways), 6))
