@@ -7,6 +7,7 @@ the fewest terms and numbers are integrated.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 
@@ -24,9 +25,13 @@ def closed(
     candidates: Sequence[Sequence[Candidate]], rows: Sequence[RateRows], states: Sequence[str], planes: Sequence[Plane]
 ) -> list[tuple[Candidate, ...]]:
     """The shortest systems of sums that keep the sums of some planes, one candidate a state."""
-    shortest = [[Candidate(model, 0.0) for model in shortest_sums(at, candidates, rows)] for at in range(len(rows))]
-    # Most sums of a state that are tried
-    sums = [sums_of([*new, *known])[:6] for new, known in zip(shortest, candidates, strict=True)]
+    shortest = [
+        [Candidate(model, 0.0) for model in shortest_sums(at, candidates, rows, states)] for at in range(len(rows))
+    ]
+    # Most systems that are written down, and most sums of a state: of many states, only the shortest sums are tried.
+    ways = (4000 / math.comb(len(states), len(planes))) ** (1 / (len(states) - len(planes)))
+    most = max(1, min(int(ways), 6))
+    sums = [sums_of([*new, *known])[:most] for new, known in zip(shortest, candidates, strict=True)]
     found: dict[str, tuple[tuple[int, int], list[list[Product]]]] = {}
     for shares in _shares(states, planes):
         for chosen in product(*(own if share else [[]] for own, share in zip(sums, np.diagonal(shares), strict=True))):

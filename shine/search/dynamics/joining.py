@@ -131,7 +131,9 @@ def with_terms_of_others(
     for at, (own, given) in enumerate(zip(candidates, rows, strict=True)):
         if given is not None and own and not _explains(own[0].model, given):
             known = {_form(each.model) for each in own}
-            every = shortest_sums(at, candidates, rows) if given.clean else _new(at, sums, given, states, sought)
+            every = (
+                shortest_sums(at, candidates, rows, states) if given.clean else _new(at, sums, given, states, sought)
+            )
             new = [each for each in every if each.tree.size <= most]
             own = [*own, *_described([each for each in new if _form(each) not in known], own, given)]
         found.append(sorted(own, key=lambda each: each.nats))
@@ -232,6 +234,16 @@ def _new(
     """Formulas for the rate of a state, from terms of all."""
     ordered = [sums[at], *(own for place, own in enumerate(sums) if place != at)]
     chosen = list(_Regression(_factors([each for own in ordered for each in own])[:MOST_FACTORS], rows).best())
+    for image in _images(at, sums, states, sought):
+        alone = _Regression(image, rows)
+        chosen.append(alone.sum(range(len(alone.products))))
+    return list({str(model.tree): model for model in chosen if model is not None}.values())
+
+
+def _images(
+    at: int, sums: Sequence[Sequence[Sequence[Product]]], states: Sequence[str], sought: Sequence[int]
+) -> list[tuple[Product, ...]]:
+    """Sums of other states with the names that an exchange which leads to a state gives them."""
     images = {
         tuple(exchanged(product, names) for product in products)
         for order, names in exchanges(states, len(sought))
@@ -239,10 +251,7 @@ def _new(
         if place != at and sought[to] == at
         for products in sums[place]
     }
-    for image in sorted(images, key=written):
-        alone = _Regression(image, rows)
-        chosen.append(alone.sum(range(len(alone.products))))
-    return list({str(model.tree): model for model in chosen if model is not None}.values())
+    return sorted(images, key=written)
 
 
 def values_of(tree: Tree, columns: Floats) -> Floats:
@@ -263,14 +272,23 @@ def _form(model: Model) -> tuple[tuple[str, bool], ...] | None:
         return None
 
 
-def shortest_sums(at: int, candidates: Sequence[Sequence[Candidate]], rows: Sequence[RateRows | None]) -> list[Model]:
-    """The shortest sums that explain the clean rate of a state: of monomials, and of terms of what explains others."""
-    own = rows[at]
+def shortest_sums(
+    at: int, candidates: Sequence[Sequence[Candidate]], rows: Sequence[RateRows | None], states: Sequence[str]
+) -> list[Model]:
+    """The shortest sums that explain the clean rate of a state: of monomials, and of terms of what explains others, as
+    they are or with states exchanged."""
+    own, sought = rows[at], [place for place, given in enumerate(rows) if given is not None]
     assert own is not None
-    pairs = [pair for place, pair in enumerate(zip(candidates, rows, strict=True)) if place != at]
-    others = [each[0] for each, given in pairs if each and given is not None and _explains(each[0].model, given)]
-    pool = _factors([*sums_of(others), list(_monomials(own.dataset.features))])[:28]  # most terms: all fours are tried
-    found = _Regression(pool, own).best()
+    sums = [
+        sums_of(each[:1]) if given is not None and place != at and each and _explains(each[0].model, given) else []
+        for place, (each, given) in enumerate(zip(candidates, rows, strict=True))
+    ]
+    monomials = list(_monomials(own.dataset.features))
+    # Most terms all fours of which are tried
+    pools = [_factors([*(each for known in sums for each in known), monomials])[:28]]
+    linear = monomials[: len(own.dataset.features) + 1]
+    pools += [_factors([image, linear]) for image in _images(at, sums, states, sought)]
+    found = [model for pool in pools for model in _Regression(pool, own).best()]
     return [model for model in found if model is not None and _explains(model, own)]
 
 
