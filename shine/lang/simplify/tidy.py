@@ -285,8 +285,8 @@ class _Tidy(AngleForms):
             whole, below = total, self._divisors(total)
             for divisor in below:
                 whole = self._times_divisor(whole, divisor)
-            if below and exponent == -1:
-                # x/(x/y + 1) as x*y/(x + y).
+            if below and exponent == -1 and ONE in whole.parts.values():
+                # x/(x/y + 1) as x*y/(x + y); 1/(0.3/x + 0.5) stays.
                 own, inside = self.product_of(self.shortest_sum(whole))
                 factors = combined(combined(product.factors, {base: 1}), dict.fromkeys(below, 1))
                 yield Product(times(product.coefficient, to_the_power(own, -1)), combined(factors, raised(inside, -1)))

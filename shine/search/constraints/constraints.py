@@ -38,7 +38,7 @@ class Constraints:
         Most nodes of each argument of a function, or ``"constant"`` for a number; -1 or None for any:
         ``{"pow": (-1, "constant")}``, ``{"sin": 5}``.
     required, forbidden : tuple of str
-        Features that every formula must have, and features that no formula may have.
+        Features that every formula must have if the rows show them, and features that no formula may have.
     monotonic : dict
         Features in which the prediction must be ``"increasing"`` or ``"decreasing"``.
     penalty : float
@@ -64,7 +64,7 @@ class Constraints:
     arguments: dict[str, Any] = field(default_factory=dict)
     """Most nodes of each argument of a function, `constant` for a number, -1 for any: `{pow: [-1, constant]}`."""
     required: tuple[str, ...] = ()
-    """Features that every formula must have."""
+    """Features that every formula must have if the rows show them."""
     forbidden: tuple[str, ...] = ()
     """Features that no formula may have."""
     monotonic: dict[str, Direction] = field(default_factory=dict)

@@ -34,8 +34,7 @@ EARNED_WITHOUT_POLES: dict[Reach, float] = {"beyond": 0.5, "between": 0.1}
 perhaps the columns cannot be combined so, or cannot reach so far."""
 
 BEHIND = 30.0
-"""Nats by which a formula whose constants are fitted may be longer than the shortest sound description, and still be
-chosen by what its numbers change: what is further behind is shown on the front as it is."""
+"""Nats behind the shortest sound description from which formulas are not looked at for poles here."""
 
 MAY_WIN = 12.0
 """Nats by which the best formula of a complexity may be longer than the shortest description, and still be chosen after
@@ -97,11 +96,7 @@ def individuals_to_refine(
     return archive.individuals.take(rows), archive.scores.take(rows)
 
 
-def without_poles(
-    models: Sequence[Model],
-    enough: float,
-    domain: Domain,
-) -> list[Model]:
+def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> list[Model]:
     """The models without poles near the data, and those that have earned their poles (see `EARNED`).
 
     Parameters

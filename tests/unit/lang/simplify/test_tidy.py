@@ -224,6 +224,7 @@ def test_exact_formulas_have_the_numbers_that_people_write(found, short):
         ("x/(x/y + 1)", "x*y/(x + y)"),
         ("3/(1/x + 1/y)", "3*x*y/(x + y)"),
         ("5.2/(2.1/x + 1)", "5.2*x/(x + 2.1)"),
+        ("1/(0.3/x + 0.5)", "1/(0.3/x + 0.5)"),
         ("x/(y + z/x)", "x/(z/x + y)"),
         ("1/(1/x + 1/y + 1/z)", "1/(1/x + 1/y + 1/z)"),
         ("(y + sqrt(x**2/z))*sqrt(z)", "x + y*sqrt(z)"),
