@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from shine.search.evolution.run_state import State, check_state
 from shine.search.evolution.scoring import OutOfTime, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
 from shine.search.seeding import Guesses, Slices
-from shine.search.seeding.effort import FIRST_SLICE, Deadline
+from shine.search.seeding.effort import Deadline
 from shine.search.seeding.slices import due_slices
 
 Reason = Literal["loss", "generations", "seconds", "stagnation", "interrupted", "callback"]
@@ -209,10 +208,7 @@ class _Run:
         return self._after_epoch(foundings, [], 0)
 
     def _begin_seeding(self, seeding: Slices, known: int = -1) -> None:
-        # How many generations follow says nothing: a run that goes on beyond a limit has the guesses of one without.
-        unlimited = self.stop.generations is None or self.world.settings.seeding >= 1
-        most = math.inf if unlimited else FIRST_SLICE
-        seeding.start(np.random.default_rng(self.key), most, known)
+        seeding.start(np.random.default_rng(self.key), known)
         self.seeding = seeding
 
     @property

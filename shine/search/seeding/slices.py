@@ -25,31 +25,29 @@ class Slices:
     ----------
     begin : callable
         Begins the stage.
-    in_turns : bool
-        Whether it pauses. A stage that does not is not repeated when a run is resumed.
+    last : float
+        Number of the last slice, from 0: a stage that is over is not repeated when a run is resumed.
     """
 
-    def __init__(self, begin: Begin, in_turns: bool = True) -> None:
-        self._begin, self._in_turns, self._effort = begin, in_turns, Effort()
+    def __init__(self, begin: Begin, last: float = math.inf) -> None:
+        self._begin, self._last, self._effort = begin, last, Effort()
         self._steps: Generator[Guesses] | None = None
         self._done = self._known = -1
         self._told: set[str] = set()
 
-    def start(self, rng: np.random.Generator, most: float, known: int = -1) -> None:
+    def start(self, rng: np.random.Generator, known: int = -1) -> None:
         """Begin, unless the stage has begun already.
 
         Parameters
         ----------
         rng : numpy.random.Generator
-        most : float
-            Most work of a stage that does not pause.
         known : int
             Number of the last slice that an earlier part of the run has made, or -1: it is made again, silently, before
             the next one.
         """
         if self._steps is None:
-            self._effort, self._known = Effort(math.inf if self._in_turns else most), known
-            self._steps = self._begin(rng, self._effort) if self._in_turns or known < 0 else None
+            self._known = known
+            self._steps = self._begin(rng, self._effort) if known < self._last else None
 
     def until(self, number: int, deadline: Deadline, pause: Deadline | None = None) -> Guesses | None:
         """What the slices up to one add to those that were told; None if nothing.

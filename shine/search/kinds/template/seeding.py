@@ -1,13 +1,14 @@
 """Guesses for the unknown functions of a template: the known part is solved for them, and the seeding sees the values.
 
-Parameters stand in the way (see `shine.search.kinds.template.solving`). Then rough functions come first (see
-`shine.search.kinds.template.rough_functions`). Their parameters are near the true ones, so that the known part can be
+Parameters stand in the way (see `shine.search.kinds.template.solving`). Then rough functions come first, in the second
+slice (see `shine.search.kinds.template.rough_functions`). Their parameters are near the true ones, so that the known part can be
 solved for the unknown functions; the seeding looks for formulas of those values. With the best formulas, the parameters
 come nearer still, and the seeding looks once more, as long as that helps.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,7 +36,7 @@ from shine.search.problem.preparation import SEEDING_ROWS, seeding_task
 from shine.search.problem.reference_losses import rounding_error
 from shine.search.problem.scaling import with_line
 from shine.search.seeding import Finding, Guesses, SeedingSettings, Slices, find_guesses
-from shine.search.seeding.effort import Deadline, Effort
+from shine.search.seeding.effort import FIRST_SLICE, Deadline, Effort
 from shine.search.templates.composition import Composition
 
 ROUNDS = (0.7, 1.0)
@@ -59,18 +60,22 @@ def template_seeding(
         return None
 
     def seeded(rng: np.random.Generator, effort: Effort) -> Generator[Guesses]:
+        effort.most = FIRST_SLICE
         slots = _SlotSeeding(composition, settings, threads, rng, effort, pool)
         # Rows for each parameter, and for each group of one by group, that rough fits see, if there are so many.
         rows = sample.sampled(max(SEEDING_ROWS, 10 * composition.n_leaves), rng)
         if len(template.unknowns) == 1:
             found = solved(composition, rows, template.unknowns[0].name, Known())
             if found is not None:
-                yield slots.guesses([[found]], composition.starts[None], effort.deadline.at, 1.0)
+                yield slots.guesses([[found]], composition.starts[None], slots.until(), 1.0)
                 return
-        fitter = RoughFitter(composition, rows, loss, threads)
-        yield slots.rounds(fitter, rough_functions(fitter, rng, lambda: effort.deadline.is_over))
+        # The evolution comes first: most laws take it less time than rough functions take.
+        yield slots.guesses([], np.zeros((0, composition.n_leaves)), math.inf, 1.0)
+        fitter, until = RoughFitter(composition, rows, loss, threads), slots.until()
+        fits = rough_functions(fitter, rng, lambda: effort.deadline.clock() >= until)
+        yield slots.rounds(fitter, fits, until)
 
-    return Slices(seeded, in_turns=False)
+    return Slices(seeded, last=1)
 
 
 @dataclass(frozen=True)
@@ -84,12 +89,17 @@ class _SlotSeeding:
     effort: Effort
     pool: Pool | None
 
-    def rounds(self, fitter: RoughFitter, fits: Sequence[RoughFit]) -> Guesses:
+    def until(self) -> float:
+        """When the stage ends at the latest, on the clock."""
+        now = self.effort.deadline.clock()
+        return now + self.settings.seeding * (self.effort.deadline.at - now)
+
+    def rounds(self, fitter: RoughFitter, fits: Sequence[RoughFit], until: float) -> Guesses:
         """Guesses from rough fits, the best first, and then from the best guesses themselves."""
         rows = fitter.rows
         # Most rough fits that the known part is solved with.
         fits = [fit for fit in fits if (fit.error - fits[0].error) * rows.n_rows <= 2 * TIED * fits[0].error][:2]
-        found = self.guesses([], np.zeros((0, self.composition.n_leaves)), self.effort.deadline.at, 1.0)
+        found = self.guesses([], np.zeros((0, self.composition.n_leaves)), until, 1.0)
         for share in ROUNDS:
             now = self.effort.deadline.clock()
             values = [solved_for_all(self.composition, rows, fit) for fit in fits]
@@ -98,7 +108,7 @@ class _SlotSeeding:
             new = self.guesses(
                 tasks,
                 numbers.reshape(len(tasks), self.composition.n_leaves),
-                now + share * (self.effort.deadline.at - now),
+                now + share * (until - now),
                 share,
             )
             candidates = fitter.with_parameters(new.candidates)
@@ -113,7 +123,7 @@ class _SlotSeeding:
             if best is None or new.interrupted or best.error < rounding_error(rows, fitter.loss):
                 break
             # Factor by which the best formulas must be better than the fit that they come from, for another round.
-            if best.error * 4.0 > least or self.effort.deadline.is_over:
+            if best.error * 4.0 > least or self.effort.deadline.clock() >= until:
                 break
             fits = [best]
         return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
@@ -33,9 +32,9 @@ def task():
     return SeedingTask(Rows(columns, target, np.ones(200)), PrimitiveSet(select(table, names), ("a", "b")), predict)
 
 
-def begun(most=math.inf, known=-1):
+def begun(known=-1):
     found = Slices(lambda rng, effort: guesses_in_slices(task(), rng, effort))
-    found.start(np.random.default_rng(0), most, known)
+    found.start(np.random.default_rng(0), known)
     return found
 
 
@@ -78,7 +77,7 @@ def test_an_interrupt_is_told_while_slices_are_repeated():
         yield Guesses(found.candidates, found.unexplained, found.kinds, found.parts, found.scores, False, True)
 
     stage = Slices(interrupted)
-    stage.start(np.random.default_rng(0), math.inf, known=4)
+    stage.start(np.random.default_rng(0), known=4)
     assert stage.until(4, NEVER) is None
     assert stage.until(5, NEVER).interrupted
 
@@ -95,7 +94,7 @@ def test_a_stage_that_ends_early_is_closed():
             closed.append(time.time())
 
     found = Slices(stage)
-    found.start(np.random.default_rng(0), math.inf)
+    found.start(np.random.default_rng(0))
     found.until(0, NEVER)
     found.close()
     assert closed

@@ -8,6 +8,7 @@ import pytest
 import shine
 from shine.data.user_data import TrainingArrays
 from shine.lang.parse import parse
+from shine.search.kinds.template import seeding
 from shine.search.kinds.template.problem import prepared_template
 from shine.search.kinds.template.rough_fits import RoughFit
 from shine.search.kinds.template.solving import Known, solved, solved_for_all
@@ -132,6 +133,19 @@ def test_a_constant_that_a_parameter_makes_redundant_goes():
     assert found.best.constants == pytest.approx({"c": 3, "d": 2}) and found.best.counts[1] <= 3
 
 
+def test_the_evolution_comes_before_rough_functions(monkeypatch):
+    called = []
+    monkeypatch.setattr(seeding, "rough_functions", lambda *given: called.append(given) or [])
+    x, g = np.random.default_rng(0).uniform(1, 3, 90), np.arange(90) % 3
+    given = {"features": ["x", "g"], "template": "m[g]*f(x)", "seconds": None, "threads": 1, "population": 100}
+    noisy = np.exp(x) * (1 + g) + np.random.default_rng(1).normal(0, 0.1, 90)
+    shine.evolve(np.column_stack([x, g]), noisy, generations=3, **given)
+    assert not called
+    # A larger share is earned by fewer individuals.
+    shine.evolve(np.column_stack([x, g]), noisy, generations=3, seeding=0.999, **given)
+    assert len(called) == 1
+
+
 @pytest.mark.slow
 def test_rough_functions_clear_the_way_for_parameters_by_group():
     rng = np.random.default_rng(0)
@@ -139,7 +153,7 @@ def test_rough_functions_clear_the_way_for_parameters_by_group():
     height, shift = np.array([1, 2, 3, 5])[g], np.array([1.5, 2.5, 3.5, 2])[g]
     y = height / (1 + np.exp(-1.7 * (t - shift)))
     found = shine.evolve(np.column_stack([t, g]), y, features=["t", "g"], template="K[g]*f(t - s[g])", generations=20,
-                         seconds=None, threads=1, population=500)  # fmt: skip
+                         seconds=None, threads=1, population=500, seeding=0.95)  # fmt: skip
     assert found.best.loss < 1e-20 * np.var(y)
 
 
@@ -150,5 +164,5 @@ def test_rough_functions_of_several_unknown_functions():
     g = rng.integers(0, 3, 150)
     y = np.exp(x) / x + np.array([0.5, 1, 2])[g] * np.sqrt(v)
     found = shine.evolve(np.column_stack([x, v, g]), y, features=["x", "v", "g"], template="f(x) + m[g]*h(v)",
-                         generations=2, seconds=None, threads=1, population=100)  # fmt: skip
+                         generations=2, seconds=None, threads=1, population=100, seeding=0.999)  # fmt: skip
     assert found.best.loss < 1e-6 * np.var(y)
