@@ -29,8 +29,8 @@ def closed(
         [Candidate(model, 0.0) for model in shortest_sums(at, candidates, rows, states)] for at in range(len(rows))
     ]
     # Most systems that are written down, and most sums of a state: of many states, only the shortest sums are tried.
-    ways = (4000 / math.comb(len(states), len(planes))) ** (1 / (len(states) - len(planes)))
-    most = max(1, min(int(ways), 6))
+    free, choices = len(states) - len(planes), math.comb(len(states), len(planes))
+    most = max((each for each in range(1, 7) if math.prod([each] * free) * choices <= 4000), default=1)
     sums = [sums_of([*new, *known])[:most] for new, known in zip(shortest, candidates, strict=True)]
     found: dict[str, tuple[tuple[int, int], list[list[Product]]]] = {}
     for shares in _shares(states, planes):
