@@ -1,9 +1,9 @@
 """Guesses for the unknown functions of a template: the known part is solved for them, and the seeding sees the values.
 
 Parameters stand in the way (see `shine.search.kinds.template.solving`). Then rough functions come first, in the second
-slice (see `shine.search.kinds.template.rough_functions`). Their parameters are near the true ones, so that the known part can be
-solved for the unknown functions; the seeding looks for formulas of those values. With the best formulas, the parameters
-come nearer still, and the seeding looks once more, as long as that helps.
+slice (see `shine.search.kinds.template.rough_functions`). Their parameters are near the true ones, so that the known
+part can be solved for the unknown functions; the seeding looks for formulas of those values. With the best formulas,
+the parameters come nearer still, and the seeding looks once more, as long as that helps.
 """
 
 from __future__ import annotations
