@@ -132,18 +132,21 @@ class OneFormula(Problem):
 
     def _with_required(self, slices: Generator[Guesses]) -> Generator[Guesses]:
         """The guesses, each with 0 times the required features that it lacks: the end judges what the rows see."""
-        names = {"add", "mul"} <= self.task.primitives.function_codes.keys() and self.settings.constraints.required
+        required = self.settings.constraints.required
+        if not required or not {"add", "mul"} <= self.task.primitives.function_codes.keys():
+            yield from slices
+            return
         for found in slices:
             given, trees = found.candidates, []
-            for tree in map(given.tree, range(len(given) if names else 0)):
-                lacking = [ast.Name(name) for name in names or () if name not in tree.used_parameters]
+            for tree in map(given.tree, range(len(given))):
+                lacking = [ast.Name(name) for name in required if name not in tree.used_parameters]
                 terms = [ast.BinOp(ast.Constant(0.0), ast.Mult(), name) for name in lacking]
                 whole = reduce(lambda one, other: ast.BinOp(one, ast.Add(), other), terms, tree.result)
                 if tree.size + 4 * len(terms) <= given.width:
                     trees.append(replace(tree, result=whole))
             longer = Population.from_trees(trees, given.primitives, given.width)
             fits = np.flatnonzero(formula_depths(longer)[:, 0] <= self.evolving.max_depth)
-            yield replace(found, candidates=longer.take(fits)) if names else found
+            yield replace(found, candidates=longer.take(fits))
 
     def seeding_noise(self, rows: Dataset) -> float:
         """The share of the target's variance that noise leaves in rows of the seeding; 0 if it is not known."""
