@@ -33,8 +33,8 @@ class Roles:
         Sample weights.
     sigma : str, optional
         Standard deviations of the target's noise.
-    groups : str, optional
-        The group of each row.
+    groups, times : str, optional
+        The group of each row, and when it was read.
     loss_columns : sequence of str
         Columns that the loss reads.
     """
@@ -42,11 +42,12 @@ class Roles:
     weights: str | None = None
     sigma: str | None = None
     groups: str | None = None
+    times: str | None = None
     loss_columns: Sequence[str] = ()
 
     def headings(self, target: str) -> dict[str, str]:
         """Heading of each role that is given, and of the target, by the names that `Training` has for them."""
-        others = {"sample_weight": self.weights, "sigma": self.sigma, "groups": self.groups}
+        others = {"sample_weight": self.weights, "sigma": self.sigma, "groups": self.groups, "times": self.times}
         given = {role: heading for role, heading in others.items() if heading is not None}
         names = names_of_headings(self.loss_columns)
         loss_columns = {f"{LOSS_COLUMN}{name}": heading for name, heading in zip(names, self.loss_columns, strict=True)}
@@ -121,7 +122,7 @@ def _check_choice(source: Source, role_indices: Sequence[int], chosen: Sequence[
     if uses > 1:
         raise DataError(
             f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights, sigma, "
-            "groups, loss_columns and features"
+            "groups, times, loss_columns and features"
         )
 
 

@@ -39,7 +39,7 @@ class TrainingArrays:
     y : array-like of shape (n_rows,) or (n_rows, n_outputs)
     names, headings : sequence of str, optional
         Names of the columns in formulas, and their headings.
-    sample_weight, sigma, groups : array-like of shape (n_rows,), optional
+    sample_weight, sigma, groups, times : array-like of shape (n_rows,), optional
         See `Dataset.from_arrays`.
     loss_columns : mapping of str to array-like of shape (n_rows,), optional
         Columns for the loss, by name.
@@ -52,6 +52,7 @@ class TrainingArrays:
     sample_weight: ArrayLike | None = None
     sigma: ArrayLike | None = None
     groups: ArrayLike | None = None
+    times: ArrayLike | None = None
     loss_columns: Mapping[str, ArrayLike] | None = None
 
     def dataset(self) -> Dataset:
@@ -64,6 +65,7 @@ class TrainingArrays:
             sample_weight=self.sample_weight,
             sigma=self.sigma,
             groups=self.groups,
+            times=self.times,
             loss_columns=self.loss_columns,
         )
         _tell(dataset)
@@ -89,7 +91,7 @@ class UserData:
         A text is the heading of a column.
     features : sequence of str, optional
         Headings of the columns of an array; headings of the features if `y` is one.
-    sample_weight, sigma, groups : array-like or str, optional
+    sample_weight, sigma, groups, times : array-like or str, optional
     loss_columns : mapping of str to array-like, or sequence of str, optional
         See `shine.data.columns.headings.split_loss_columns`.
     """
@@ -100,6 +102,7 @@ class UserData:
     sample_weight: Any = None
     sigma: Any = None
     groups: Any = None
+    times: Any = None
     loss_columns: LossColumns | None = None
 
     def __post_init__(self) -> None:
@@ -127,7 +130,8 @@ class UserData:
 
     def _roles(self) -> dict[str, Any]:
         """The target and the columns of other roles, as they were given."""
-        return {"y": self.y, "sample_weight": self.sample_weight, "sigma": self.sigma, "groups": self.groups}
+        others = ("sample_weight", "sigma", "groups", "times")
+        return {"y": self.y} | {role: getattr(self, role) for role in others}
 
     def loaded(self, numbered: str | None = None) -> Loaded:
         """The data set of a source.
@@ -161,7 +165,7 @@ class UserData:
         data: Opened = self.opened().X
         if numbered is not None:
             data = replace(data, reading=replace(data.reading, numbered=(numbered,)))
-        others = Roles(self.sample_weight, self.sigma, self.groups, tuple(loss_columns or ()))
+        others = Roles(self.sample_weight, self.sigma, self.groups, self.times, tuple(loss_columns or ()))
         found = load(data, self.y, self.features, others)
         _tell(found.dataset, found.notes)
         return found

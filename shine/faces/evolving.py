@@ -42,6 +42,7 @@ def evolve(
     noise: str = "auto",
     sigma: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    times: ArrayLike | None = None,
     objective: Function | None = None,
     loss_columns: LossColumns | None = None,
     validation: str | None = None,
@@ -71,8 +72,8 @@ def evolve(
     ----------
     X : array-like or data frame of shape (n_rows, n_features), or data of any size
         A path, a `pyarrow.dataset.Dataset`, a LazyFrame of Polars, a relation of DuckDB, or what
-        `shine.data.open_dataset` returns. Then `y`, `sample_weight`, `sigma` and `groups` are headings of columns, and
-        `features` and `loss_columns` lists of them. They may be so for a data frame, too.
+        `shine.data.open_dataset` returns. Then `y`, `sample_weight`, `sigma`, `groups` and `times` are headings of
+        columns, and `features` and `loss_columns` lists of them. They may be so for a data frame, too.
     y : array-like of shape (n_rows,), or str
     sample_weight : array-like of shape (n_rows,), optional
         A whole weight counts like as many equal rows, in intervals, too.
@@ -93,6 +94,9 @@ def evolve(
         Standard deviation of the noise in each row, if it is known; it replaces `noise`.
     groups : array-like of shape (n_rows,), optional
         Group of each row, if rows depend on one another: a patient, a day.
+    times : array-like of shape (n_rows,), optional
+        When each row was read, numbers or dates, if rows do not stand in their order or their steps differ: errors of
+        rows that follow one another may correlate, and `validation` may keep the last back.
     loss_columns : mapping of str to array-like of shape (n_rows,), or sequence of str, optional
         Columns for the loss, which are no features: arrays by name, or headings of columns of the data frame.
     objective : callable, optional
@@ -165,7 +169,7 @@ def evolve(
     'a*b'
     """
     began = time.monotonic()
-    data = UserData(X, y, features, sample_weight, sigma, groups, loss_columns)
+    data = UserData(X, y, features, sample_weight, sigma, groups, times, loss_columns)
     if template is not None:
         data = data.opened()
         template = with_names(template, data.headings_by_name())

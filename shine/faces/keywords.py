@@ -46,6 +46,7 @@ NO_SETTINGS = (
     "features",
     "sigma",
     "groups",
+    "times",
     "loss_columns",
     "objective",
     "report",

@@ -81,6 +81,7 @@ CONFIG_WORDS = {
     "features": "data.features",
     "sigma": "data.sigma",
     "groups": "data.groups",
+    "times": "data.times",
     "loss_columns": "data.loss_columns",
     "workers": "parallel.workers",
     "X": "data.path",
@@ -92,7 +93,7 @@ _FITNESS = (
     *("loss", "noise", "validation", "validation_fraction", "evidence", "linear_scaling", "dtype", "tier", "threads"),
 )
 _EVOLUTION = tuple(field.name for field in fields(EvolutionSettings))
-_ROWS = ("sample_weight", "sigma", "groups", "loss_columns")
+_ROWS = ("sample_weight", "sigma", "groups", "times", "loss_columns")
 
 
 def word(face: str, name: str) -> str:
@@ -139,6 +140,10 @@ class Found:
 
     def predict(self, rows: Any = X) -> np.ndarray:
         return np.asarray(self.fitted.predict(rows))
+
+    @property
+    def reason(self) -> str:
+        return str(getattr(self.fitted, "front_", getattr(self.fitted, "front", None)).reason)
 
     @property
     def front(self) -> list[tuple[str, float]]:
@@ -201,8 +206,8 @@ def _from_file(X: Any, y: Any, given: dict[str, Any]) -> Any:
     """The result of a run of the command line whose configuration has the words."""
     table = pd.DataFrame({f"x{place}": column for place, column in enumerate(np.asarray(X).T)}).assign(y=y)
     document: dict[str, Any] = {"data": {"path": "rows.csv", "target": "y"}}
-    for name in ("sample_weight", "sigma", "groups"):
-        if name in given:
+    for name in ("sample_weight", "sigma", "groups", "times"):
+        if given.get(name) is not None:
             table[name], given[name] = given[name], name
     if "loss_columns" in given:
         table = table.assign(**given["loss_columns"])

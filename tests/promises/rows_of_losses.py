@@ -113,6 +113,24 @@ def validation_changes_what_a_search_sees(face: str) -> None:
     assert whole[0] == whole[1]
 
 
+@row("times", faces=REGRESSORS, slow=True)
+def rows_follow_one_another_in_their_order_or_by_their_times(face: str) -> None:
+    rng = np.random.default_rng(4)
+    slow = rng.normal(size=(150, 3))
+    for at in range(1, len(slow)):
+        slow[at] = 0.9 * slow[at - 1] + 0.44 * slow[at]
+    table, target, words = slow[:, :2], slow[:, 0] + slow[:, 2], {"generations": 1, "primitives": ["add"]}
+    others = rng.permutation(len(slow))
+    note = "errors of neighbouring rows correlate by 0."
+    assert note in search(face, table, target, **words).reason
+    assert note not in search(face, table[others], target[others], **words).reason
+    for when in (others - 7.5, np.datetime64("2024-01-01") + others):
+        assert note in search(face, table[others], target[others], times=when, **words).reason
+    words = {"y": Y + rng.normal(0, 3, 40), "max_size": 15, "generations": 5, "validation": "time"}
+    last, latest, first = (search(face, **words, times=when).front for when in (None, np.arange(40), -np.arange(40)))
+    assert last == latest != first
+
+
 @row("evidence", faces=("evolve", "config"))
 def fewer_independent_rows_leave_constants_less_certain(face: str) -> None:
     noisy = 3 * X[:, 0] + np.random.default_rng(1).normal(0, 1, 40)

@@ -14,7 +14,8 @@ from shine.base.errors import DataError
 from shine.base.typing import AnyArray, Floats, Indices
 from shine.data.columns.frames import array_problem, columns_problem, frame_columns, frame_problem
 from shine.data.columns.headings import check_features, frame_headings
-from shine.data.columns.kinds import digits_note
+from shine.data.columns.kinds import digits_note, recognized
+from shine.data.files.source import RawColumn
 from shine.lang.forms.names import listed, shown, similar, value_text
 
 _CHECKED = 1 << 20
@@ -134,6 +135,24 @@ def numbered_groups(labels: ArrayLike, rows: int) -> Indices:
         raise DataError(f"groups has no label in row {missing.index(True)}; give every row a label")
     numbers: Indices = np.unique(given, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return numbers
+
+
+def instants(times: ArrayLike, rows: int) -> Floats:
+    """Times of rows as numbers: those of dates count microseconds.
+
+    A `DataError` if there is not one for each row, or one is missing or infinite.
+    """
+    check_present(times, "times")
+    given = np.asarray(times.to_numpy() if hasattr(times, "to_numpy") else times)
+    if given.shape != (rows,):
+        raise DataError(f"times has shape {given.shape}; X has {rows} rows, so ({rows},) is needed")
+    column = recognized(RawColumn("times", given, "row {}".format), ".")
+    if column.problems or column.kind == "text":
+        raise DataError(next(iter(column.problems), "times holds texts; numbers or dates are needed"))
+    if column.missing.any():
+        raise DataError(f"times has no value in row {int(column.missing.argmax())}; give every row a time")
+    whole = column.values.astype(np.int64) if column.kind in ("date", "duration") else column.values
+    return np.asarray(whole, dtype=np.float64)
 
 
 def check_loss_columns(loss_columns: Mapping[str, ArrayLike], rows: int) -> dict[str, Floats]:

@@ -14,7 +14,7 @@ from shine.base.errors import DataError
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices
 from shine.data.columns.headings import check_features
-from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
+from shine.data.columns.numbers import check_loss_columns, instants, numbered_groups, numbers
 
 if TYPE_CHECKING:
     from shine.data.datasets.serial import Serial  # the compiler is slow to load
@@ -52,6 +52,8 @@ class Dataset:
         Standard deviation of the noise in each row, up to a common factor. The weights contain their inverse squares.
     groups : ndarray of shape (n_rows,), int64, optional
         Number of the group of each row, from 0: rows that depend on one another, such as those of one patient.
+    times : ndarray of shape (n_rows,), float64, optional
+        When each row was read, in any unit; without it, rows stand in their order.
     headings : mapping of str to str
         Original heading of each column, by its name in `features`; empty if names are the headings.
     loss_columns : mapping of str to ndarray of shape (n_rows,), float64
@@ -74,6 +76,7 @@ class Dataset:
     features: tuple[str, ...]
     deviations: Floats | None = None
     groups: Indices | None = None
+    times: Floats | None = None
     headings: Mapping[str, str] = field(default_factory=dict)
     loss_columns: Mapping[str, Floats] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -93,6 +96,7 @@ class Dataset:
         sample_weight: ArrayLike | None = None,
         sigma: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        times: ArrayLike | None = None,
         loss_columns: Mapping[str, ArrayLike] | None = None,
     ) -> Dataset:
         """Check arrays and arrange them by column.
@@ -110,6 +114,8 @@ class Dataset:
             Standard deviation of the noise in each row; only their ratios count.
         groups : array-like of shape (n_rows,), optional
             Label of the group that each row belongs to: numbers or strings.
+        times : array-like of shape (n_rows,), optional
+            Numbers or dates.
         loss_columns : mapping of str to array-like of shape (n_rows,), optional
             Columns that are no features, by name.
 
@@ -117,7 +123,8 @@ class Dataset:
         ------
         DataError
             If shapes do not fit, there is no row or no column, a value is not a finite number, a weight is negative,
-            none is positive, a standard deviation is not positive, a group has no label, or a name is invalid.
+            none is positive, a standard deviation is not positive, a group has no label, a
+            time is missing, or a name is invalid.
         """
         matrix, target = numbers(X, "X", 2), numbers(y, "y", 1)
         rows, count = matrix.shape
@@ -151,6 +158,7 @@ class Dataset:
             weights,
             names,
             groups=numbered,
+            times=None if times is None else instants(times, rows),
             headings=original,
             loss_columns=others,
         )
@@ -206,6 +214,7 @@ class Dataset:
             self.features,
             None if self.deviations is None else self.deviations[at],
             None if self.groups is None else self.groups[at],
+            None if self.times is None else self.times[at],
             self.headings,
             {name: column[at] for name, column in self.loss_columns.items()},
             self.labels,

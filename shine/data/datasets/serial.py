@@ -24,10 +24,21 @@ class Serial:
     places: Floats
 
     @classmethod
-    def of(cls, rows: int, groups: Indices | None) -> Self:
-        """Rows in their order, each group on its own, before the correlation is known."""
-        places = np.arange(rows, dtype=np.float64)
-        return cls(0.0, places if groups is None else places + (rows + APART) * groups)
+    def of(cls, rows: int, groups: Indices | None, times: Floats | None = None) -> Self:
+        """Rows in the order of their times, each group on its own, before the correlation is known.
+
+        The unit is the median step. Rows of the same time follow one another, as they stand, one step apart.
+        """
+        times = np.arange(rows, dtype=np.float64) if times is None else times
+        groups = np.zeros(rows, np.int64) if groups is None else groups
+        order = np.lexsort((times, groups))
+        gaps, same = np.diff(times[order] / 2), np.diff(groups[order]) == 0  # no difference overflows
+        later = gaps > 0
+        step = np.median(gaps[same & later]) if (same & later).any() else 1.0
+        gaps = np.where(same, np.where(later, np.minimum(gaps / step, APART), 1.0), APART)
+        places = np.empty(rows)
+        places[order] = np.concatenate([np.zeros(1), np.cumsum(gaps)])
+        return cls(0.0, places)
 
     def take(self, rows: Indices) -> Serial:
         """Those of the rows at some indices."""

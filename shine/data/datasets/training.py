@@ -23,8 +23,6 @@ from shine.lang.forms.names import Numbering, listed, shown
 LOSS_COLUMN = "loss_columns."
 """Begins the role of a column beside the features; its name follows."""
 
-_ROLES = {"target": "the target", "sample_weight": "the weights", "sigma": "sigma", "groups": "the groups"}
-
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
@@ -52,7 +50,7 @@ class Training:
     ----------
     source : Source
     roles : dict of str to Column
-        Target, weights, sigma and groups, by the parameters of `Dataset.from_arrays`; columns beside them by
+        Target, weights, sigma, groups and times, by the parameters of `Dataset.from_arrays`; columns beside them by
         `LOSS_COLUMN` and their name.
     features : list of (index, Column)
     reading : Reading
@@ -194,15 +192,18 @@ def loss_columns_of(roles: Mapping[str, Any]) -> dict[str, Any]:
 
 def told_role(role: str) -> str:
     """What a column that is no feature is called in messages."""
-    return _ROLES.get(role, f"the column {role.removeprefix(LOSS_COLUMN)}")
+    if role.startswith(LOSS_COLUMN):
+        return f"the column {role.removeprefix(LOSS_COLUMN)}"
+    return {"sample_weight": "the weights", "sigma": "sigma"}.get(role, f"the {role}")
 
 
 def _role_problems(role: str, column: Column) -> list[str]:
-    if role == "groups" or column.kind in ("number", "truth") or column.problems:
+    allowed = ("number", "truth", "date", "duration") if role == "times" else ("number", "truth")
+    if role == "groups" or column.kind in allowed or column.problems:
         return []
-    told = told_role(role)
+    told, needed = told_role(role), "numbers or dates" if role == "times" else "numbers"
     if column.kind == "text":
-        text = f"{_example(column)} is not a number; {told} must be numbers"
+        text = f"{_example(column)} is not a number; {told} must be {needed}"
         return [column.raw.problem(_first_text(column), text)]
     return [column.raw.problem(0, f"{told} must be numbers; the column holds {HOLDS[column.kind]}")]
 

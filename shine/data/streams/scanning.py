@@ -146,7 +146,7 @@ def _problem(scan: Scan, facts: Facts, row: int, text: str) -> str:
 def _role_problems(scan: Scan) -> Iterator[str]:
     for role, index in scan.roles.items():
         facts = scan.facts[index]
-        if role != "groups" and facts.kind != "number":
+        if role not in ("groups", "times") and facts.kind != "number":
             yield _problem(scan, facts, 0, f"{told_role(role)} must be numbers; the column holds {HOLDS[facts.kind]}")
         elif role == "sample_weight" and (facts.low < 0 or not facts.high > 0):
             yield f"{scan.stream.name}: sample weights must not be negative, and one must be positive"

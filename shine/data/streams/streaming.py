@@ -135,7 +135,7 @@ class _Layout:
         """The rows with some features, block by block (see `AllRows`)."""
         wanted = set(names)
         own = tuple((index, column) for index, column in self.features if wanted & set(column.names))
-        roles = {role: index for role, index in self.roles.items() if role != "groups"}
+        roles = {role: index for role, index in self.roles.items() if role not in ("groups", "times")}
         layout = replace(self, features=own, roles=roles)
         indices = list(dict.fromkeys([*roles.values(), *(index for index, _ in own), *self.gaps]))
         chosen = tuple(name for _, column in own for name in column.names if name in wanted)

@@ -56,6 +56,9 @@ from shine.search.finishing.kept_rows import kept_back
 from shine.search.problem.names import any_name, column_name, constraints_in_formulas, renamed, translated
 from shine.search.problem.settings import FitnessSettings, SearchSettings
 
+ROLES = ("target", "features", "weights", "sigma", "groups", "times", "loss_columns")
+"""Keys of `data` that give columns of a table their roles."""
+
 
 def primitive_texts(
     primitives: Sequence[str | LlvmFunction], bases: Sequence[Path]
@@ -106,7 +109,7 @@ def dynamics_problems(sections: Mapping[str, Any]) -> Iterator[Problem]:
     dynamics: DynamicsSection = sections["dynamics"] or DynamicsSection(time="")
     if data.path is None:
         yield ("data",), "dynamics needs a path: a table of states at times"
-    for key in ("target", "features", "weights", "sigma", "groups", "loss_columns", "generate", "fold", "stream"):
+    for key in (*ROLES, "generate", "fold", "stream"):
         if getattr(data, key):
             yield ("data", key), "is not for dynamics, which names its columns itself"
     if data.missing != "error" or data.categories != "error":
@@ -150,7 +153,7 @@ def data_problems(data: DataSettings) -> Iterator[Problem]:
     elif data.path is not None and data.target is None:
         yield ("data",), "path needs a target: the heading of the column to explain"
     elif data.generate is not None:
-        for key in ("target", "features", "weights", "sigma", "groups", "loss_columns"):
+        for key in ROLES:
             if getattr(data, key):
                 yield ("data", key), "belongs to path; generated data have their own under generate"
         for field in (field for field in fields(Reading) if field.name in DataSettings.model_fields):
@@ -164,7 +167,7 @@ def column_problems(data: DataSettings, dynamics: DynamicsSection | None, base: 
     """Problems of the file and the headings of columns, where other keys are wrong."""
     if data.path is None:
         return []
-    wanted = [data.target, data.weights, data.sigma, data.groups, *data.loss_columns, *(data.features or ())]
+    wanted = [data.target, *data.other_columns, *(data.features or ())]
     if dynamics is not None:
         wanted = [dynamics.time, *dynamics.space, dynamics.run, *dynamics.controls, *(dynamics.states or ())]
     try:
@@ -180,7 +183,7 @@ def named_columns(data: DataSettings, base: Path) -> Dataset | None:
         return None
     try:
         found = opened(base / data.path, data.reading)
-        others = {data.target, *filter(None, (data.weights, data.sigma, data.groups)), *data.loss_columns}
+        others = {data.target, *filter(None, data.other_columns)}
         if found.stream is not None or (data.features is None and others - {*found.source.headings}):
             return None
         own = found.source.headings
@@ -239,7 +242,7 @@ def _loaded(data: DataSettings, base: Path, numbered: Sequence[str]) -> Loaded:
     if data.generate is not None:
         return Loaded(generate(data.generate))
     assert data.path is not None and data.target is not None
-    others = Roles(data.weights, data.sigma, data.groups, data.loss_columns)
+    others = Roles(data.weights, data.sigma, data.groups, data.times, data.loss_columns)
     return load(base / data.path, data.target, data.features, others, replace(data.reading, numbered=tuple(numbered)))
 
 

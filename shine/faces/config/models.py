@@ -50,6 +50,9 @@ class DataSettings(StrictModel):
     `fitness.noise`."""
     groups: str | None = None
     """Heading of a column that numbers groups of dependent rows; see `fitness.validation`."""
+    times: str | None = None
+    """Heading of a column that says when each row was read, in numbers or dates; by default rows stand in their
+    order."""
     loss_columns: tuple[str, ...] = ()
     """Headings of columns for the loss, which are no features."""
     missing: Missing = "error"
@@ -71,6 +74,11 @@ class DataSettings(StrictModel):
     fold: str | None = None
     """Part of the rows to leave out, to judge the formula by: `1/5` is the first of five. Whole groups if there are
     `groups`, else rows at random, whatever the seed. `shine sweep` sets it."""
+
+    @property
+    def other_columns(self) -> tuple[str | None, ...]:
+        """Headings of columns that are neither the target nor features; None where there is none."""
+        return self.weights, self.sigma, self.groups, self.times, *self.loss_columns
 
     @property
     def reading(self) -> Reading:

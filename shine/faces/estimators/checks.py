@@ -183,7 +183,7 @@ def checked_sigma(sigma: ArrayLike, X: Floats) -> Floats:
     return deviations
 
 
-def seen(weights: Floats | None, *columns: Any, shuffled: bool = False) -> tuple[Any, ...]:
+def seen(weights: Floats | None, *columns: Any, shuffled: bool = False, times: Floats | None = None) -> tuple[Any, ...]:
     """The rows of positive weight; up to `MOST_MERGED` sorted by their values if they may be in any order.
 
     Parameters
@@ -192,11 +192,13 @@ def seen(weights: Floats | None, *columns: Any, shuffled: bool = False) -> tuple
         Not negative, one positive.
     *columns : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
     shuffled : bool
-        Whether the order of the rows says nothing.
+        Whether the rows may be in any order.
+    times : ndarray of shape (n_rows,), optional
+        When rows were read: their own order, which sorting them keeps here.
 
     Returns
     -------
-    weights, *columns
+    weights, *columns, times
         None for those that are not given; the weights, too, if all are equal and repeat no row.
     """
     if weights is not None and (weights == weights[0]).all() and (weights[0] <= 1 or weights[0] % 1):
@@ -207,8 +209,8 @@ def seen(weights: Floats | None, *columns: Any, shuffled: bool = False) -> tuple
         keys = np.column_stack([each for each in given if each is not None])
         rows = np.arange(len(keys))[at]
         at = rows[np.lexsort(keys[rows].T[::-1])]
-    *columns_seen, seen_weights = (None if each is None else each[at] for each in given)
-    return seen_weights, *columns_seen
+    *found, weights, times = (None if each is None else each[at] for each in (*given, times))
+    return weights, *found, times
 
 
 def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, ...]:

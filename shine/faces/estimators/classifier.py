@@ -118,7 +118,7 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
             check_classification_targets(labels)
         weights = checked_weights(sample_weight, rows)
         # Without the rows of weight 0: a class that occurs only in them does not count.
-        weights, rows, labels = seen(weights, rows, labels)
+        weights, rows, labels, _ = seen(weights, rows, labels)
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
@@ -126,7 +126,7 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
                 f"one class: {classes.tolist()[0]!r}"
             )
         prior = np.bincount(codes, weights)
-        weights, rows, codes = seen(weights, rows, codes, shuffled=True)
+        weights, rows, codes, _ = seen(weights, rows, codes, shuffled=True)
         self.classes_, self.class_prior_ = classes, prior / prior.sum()
         # Slow to import, and only a fit needs them.
         from shine.data.user_data import TrainingArrays

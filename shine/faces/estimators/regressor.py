@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 
 from shine.base.typing import Floats
 from shine.data.columns.headings import LossColumns, split_loss_columns
-from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
+from shine.data.columns.numbers import check_loss_columns, instants, numbered_groups, numbers
 from shine.faces.estimators.base import SymbolicEstimator, complete
 from shine.faces.estimators.checks import check_in_memory, checked_sigma, checked_weights, seen, validated
 from shine.faces.estimators.fitted import Index, UncertainEstimator
@@ -182,6 +182,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         groups: ArrayLike | None = None,
         loss_columns: LossColumns | None = None,
         live: bool = False,
+        times: ArrayLike | None = None,
     ) -> Self:
         """Search for formulas; Ctrl-C ends the search, keeps what it found, and warns.
 
@@ -203,6 +204,9 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         live : bool
             Whether to show the running search on a page, to pause it, end it, and put formulas in: below the cell of a
             notebook, else at a printed address.
+        times : array-like of shape (n_rows,), optional
+            When each row was read, numbers or dates, if rows do not stand in their order or their steps differ: errors
+            of rows that follow one another may correlate.
 
         Returns
         -------
@@ -259,8 +263,11 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         others = check_loss_columns(columns, len(rows))
         labels = None if groups is None else numbered_groups(groups, len(rows))
         shuffled = labels is None and self.validation is None and not others and self.objective is None
+        places = np.arange(len(rows), dtype=np.float64) if times is None else instants(times, len(rows))
         others = {name: seen(weights, column)[1] for name, column in others.items()}
-        weights, rows, targets, deviations, labels = seen(weights, rows, targets, deviations, labels, shuffled=shuffled)
+        weights, rows, targets, deviations, labels, places = seen(
+            weights, rows, targets, deviations, labels, shuffled=shuffled, times=places
+        )
         count = 1 if several else targets.shape[1]
         titles = [""] if single else [f"output {number}" for number in range(count)]
         names = ("loss", "noise", "validation", "validation_fraction", "linear_scaling")
@@ -268,7 +275,15 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         searches = self._fit_searches(count, titles, texts, **fitness, template=law)
         guesses = [self._earlier(number, self.linear_scaling, law is not None) for number in range(count)]
         fronts: list[Front] = []
-        arrays = TrainingArrays(rows, None, sample_weight=weights, sigma=deviations, groups=labels, loss_columns=others)
+        arrays = TrainingArrays(
+            rows,
+            None,
+            sample_weight=weights,
+            sigma=deviations,
+            groups=labels,
+            times=places,
+            loss_columns=others,
+        )
         with searches.shown(live, type(self).__name__, y):
             self._quantity = searches.target
             for target, own in zip([targets] if several else targets.T, guesses, strict=True):

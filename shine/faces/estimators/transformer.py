@@ -133,7 +133,7 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
         rows, given = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
         count = _checked_components(self.n_components, self.max_correlation)
         targets = numbers(given, "y", 1)
-        weights, rows, targets = seen(checked_weights(sample_weight, rows), rows, targets, shuffled=True)
+        weights, rows, targets, _ = seen(checked_weights(sample_weight, rows), rows, targets, shuffled=True)
         merged = Dataset.from_arrays(rows, targets, sample_weight=weights).merged()
         titles = [f"component {number}" for number in range(count)]
         searches = self._fit_searches(len(titles), titles)

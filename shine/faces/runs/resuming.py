@@ -162,7 +162,7 @@ def _digest_of_readings(readings: Trajectories | Field) -> str:
 
 def _digest_of_rows(dataset: Dataset) -> str:
     digest = hashlib.sha256(json.dumps([dataset.features, dataset.n_rows, dataset.weights is not None]).encode())
-    for array in (dataset.columns, dataset.target, dataset.weights, dataset.groups):
+    for array in (dataset.columns, dataset.target, dataset.weights, dataset.groups, dataset.times):
         if array is not None:
             digest.update(np.ascontiguousarray(array).data)
     for name, column in dataset.loss_columns.items():

@@ -126,7 +126,9 @@ def kept_back(dataset: Dataset, validation: str | None, fraction: float, seed: i
     if method != "groups" and dataset.groups is not None:
         raise DataError(f"validation={method!r} does not use the groups; use validation='groups', or leave them out")
     if method == "time":
-        kept = np.arange(dataset.n_rows) >= dataset.n_rows - _least(fraction, dataset.n_rows)
+        kept = np.zeros(dataset.n_rows, np.bool_)
+        order = np.arange(dataset.n_rows) if dataset.times is None else np.argsort(dataset.times, kind="stable")
+        kept[order[dataset.n_rows - _least(fraction, dataset.n_rows) :]] = True
     else:
         kept = _complete_groups(_alike(dataset) if dataset.groups is None else dataset.groups, fraction, rng)
     weights = dataset.row_weights

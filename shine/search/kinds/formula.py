@@ -214,7 +214,7 @@ class FormulaProblem(OneFormula):
         rows = without_gross(task.dataset, loss)
         self._with_outliers = None if rows is task.dataset else read
         self._rows_in_memory = read.n_rows
-        order = Serial.of(rows.n_rows, rows.groups)
+        order = Serial.of(rows.n_rows, rows.groups, rows.times)
         ways = fitness.validation, fitness.validation_fraction, settings.seed
         self._split = Split.of(replace(rows, serial=order), *ways)
         # A resumed search goes on with the model that it began with, however long the examination may take now.

@@ -229,6 +229,7 @@ class UncertainModel:
         sigma: ArrayLike | None = None,
         *,
         groups: ArrayLike | None = None,
+        times: ArrayLike | None = None,
         loss: LossSource = "mse",
         noise: str = "absolute",
     ) -> Self:
@@ -241,6 +242,8 @@ class UncertainModel:
         sample_weight, sigma : array-like of shape (n_rows,), optional
         groups : array-like of shape (n_rows,), optional
             Label of each row's group: rows that depend on one another.
+        times : array-like of shape (n_rows,), optional
+            When each row was read, if rows do not stand in their order.
         loss : str or function
             The loss that its constants were fitted by.
         noise : {"auto", "absolute", "relative", "log", "counts", "sigma"}
@@ -251,7 +254,7 @@ class UncertainModel:
 
         table = np.column_stack(self._columns(self.with_group_numbers(X)))
         features = self.tree.parameters
-        options: Any = {"sample_weight": sample_weight, "sigma": sigma, "groups": groups}
+        options: Any = {"sample_weight": sample_weight, "sigma": sigma, "groups": groups, "times": times}
         rows = Dataset.from_arrays(table, y, features=features, **options)
         return self.with_rows(rows, loss, noise)
 

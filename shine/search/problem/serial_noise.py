@@ -53,7 +53,7 @@ def with_serial_noise(dataset: Dataset) -> Dataset:
 
     Nothing is looked for if the user says how many rows the data are worth.
     """
-    serial = dataset.serial or Serial.of(dataset.n_rows, dataset.groups)
+    serial = dataset.serial or Serial.of(dataset.n_rows, dataset.groups, dataset.times)
     order = serial.order[dataset.row_weights[serial.order] > 0]
     at = order[max((len(order) - ROWS) // 2, 0) :][:ROWS]
     known = dataset.worth is not None or dataset.all_rows is not None

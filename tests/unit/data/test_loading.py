@@ -278,7 +278,8 @@ def test_weights_are_checked(tmp_path: Path) -> None:
 
 def test_a_column_is_used_once(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match="column 'y' is used twice among target, weights, sigma, groups, loss_columns and features"
+        DataError,
+        match="column 'y' is used twice among target, weights, sigma, groups, times, loss_columns and features",
     ):
         load(write(tmp_path, "d.csv", "a,y\n1,2\n"), "y", ["a", "y"])
 
@@ -360,6 +361,24 @@ def test_a_bad_recipe_is_a_data_error() -> None:
         generate(Recipe(FEATURES, "z"))
     with pytest.raises(DataError, match=r"features\.v\.permute: 'w' is not a feature listed above 'v'; no feature is"):
         generate(Recipe({"v": Feature(permute="w")}, "v"))
+
+
+@pytest.mark.parametrize(
+    "cells", [["2", "-1e300", "7.5"], ["2024-02-29", "2024-02-28", "2024-03-02"], ["09:30:10", "09:30:00", "10:00"]]
+)
+def test_a_column_tells_when_rows_were_read(tmp_path: Path, cells: list[str]) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y,when\n" + "".join(f"{at},{at},{cell}\n" for at, cell in enumerate(cells)))
+    dataset = load(path, "y", others=Roles(times="when")).dataset
+    assert dataset.features == ("x",)
+    assert dataset.times is not None
+    assert np.argsort(dataset.times).tolist() == [1, 0, 2]
+    path.write_text(path.read_text().replace(cells[1], "soon"))
+    with pytest.raises(DataError, match=r"rows.csv:3: column 'when': 'soon' is not"):
+        load(path, "y", others=Roles(times="when"))
+    path.write_text("x,y,when\n1,2,a\n2,3,b\n")
+    with pytest.raises(DataError, match="'a' is not a number; the times must be numbers or dates"):
+        load(path, "y", others=Roles(times="when"))
 
 
 def test_a_column_numbers_the_groups(tmp_path: Path) -> None:

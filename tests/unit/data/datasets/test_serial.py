@@ -31,6 +31,21 @@ def test_sums_over_pairs_of_rows_are_those_of_the_dense_matrix() -> None:
     np.testing.assert_allclose(SERIAL.correlated(columns), columns @ DENSE @ columns.T)
 
 
+def test_rows_stand_by_their_times_in_their_group_one_median_step_apart() -> None:
+    rng = np.random.default_rng(3)
+    times, groups = np.array([0.0, 1, 2, 2, 4, 7, 0, 3]), np.array([0, 0, 0, 0, 0, 0, 1, 1])
+    places = Serial.of(8, groups, times).places
+    assert np.diff(places)[[0, 1, 2, 3, 4]].tolist() == [0.5, 0.5, 1, 1, 1.5]  # the median of 1, 1, 2, 3, 3 is 2
+    assert places[6] - places[5] >= 1e6
+    others = rng.permutation(8)
+    for unit, origin in ((3.6e9, -1e12), (1e-300, 0.0), (2e307, -7e307)):
+        found = Serial.of(8, groups[others], times[others] * unit + origin).places
+        alike = [at for at in range(8) if at not in (2, 3)]  # the same time: as they stand
+        np.testing.assert_allclose(found[np.argsort(others)][alike], places[alike])
+    assert Serial.of(3, None, np.full(3, 5.0)).places.tolist() == [0, 1, 2]
+    assert Serial.of(3, None, np.array([1e308, -1e308, 1e308])).places.tolist() == [1, 0, 2]
+
+
 @pytest.mark.slow
 def test_the_correlation_of_a_process_is_found_beside_slow_columns() -> None:
     rng, found = np.random.default_rng(2), []

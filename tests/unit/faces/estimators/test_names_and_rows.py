@@ -56,7 +56,7 @@ def test_weights_and_repetitions_in_any_order_are_the_same_rows(seed, count):
     repeated = rng.permutation(np.repeat(np.arange(count), weights))
     found = []
     for own, rows, target in ((weights * 1.0, X, y), (None, X[repeated], y[repeated])):
-        own, rows, target = seen(own, rows, target, shuffled=True)
+        own, rows, target, _ = seen(own, rows, target, shuffled=True)
         data = Dataset.from_arrays(rows, target, sample_weight=own).merged()
         found.append(np.vstack([*data.columns, data.target, data.row_weights]))
     assert np.array_equal(*found)

@@ -28,6 +28,7 @@ DATA_AND_REPORT = {
     "sample_weight",
     "sigma",
     "groups",
+    "times",
     "loss_columns",
     "objective",
     "features",
