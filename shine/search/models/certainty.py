@@ -11,6 +11,7 @@ import numpy as np
 
 from shine.base.errors import DataError
 from shine.base.typing import Floats, Indices, Mask
+from shine.compiler.arrays import log
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.inference.evidence import nats, shares
@@ -108,11 +109,11 @@ def evidence(models: Sequence[Model]) -> Floats:
     """
     share_passes(models)
     known = [model.uncertainty for model in models]
-    prices = []
-    for model in models:
+    prices = _nats_of_features(models)
+    for at, model in enumerate(models):
         written = model.form().exact
-        prices.append(NATS_A_NODE * model.tree.size + sum(cost_as_written(value) for value in written))
-    return shares(nats(known, prices))
+        prices[at] += NATS_A_NODE * model.tree.size + sum(cost_as_written(value) for value in written)
+    return shares(nats(known, prices.tolist()))
 
 
 def stability(
@@ -235,8 +236,21 @@ def _convincing(front: Sequence[Model], lengths: Floats, best: int) -> int:
 def lengths_of(front: Sequence[Model], description: DescriptionLength, allowed: Mask | None = None) -> Floats:
     """Nats of the description by each formula (see `choose`)."""
     losses = np.array([model.loss for model in front])
-    lengths = description.final(losses, *_sizes_and_constants(front))
+    lengths = description.final(losses, *_sizes_and_constants(front)) + _nats_of_features(front)
     return lengths if allowed is None else np.where(allowed, lengths, np.inf)
+
+
+def _nats_of_features(models: Sequence[Model]) -> Floats:
+    """Nats to tell which of all features each formula has (Chen and Chen 2008), shape (n_formulas,).
+
+    The more columns a table has, the better do some of them fit by chance.
+    """
+    nats = []
+    for model in models:
+        every = len(model.tree.parameters)
+        named = np.arange(1, min(len(model.tree.used_parameters), every // 2) + 1)
+        nats.append(float(np.sum(log((every + 1 - named) / named))))
+    return np.array(nats)
 
 
 def written_length(tree: Tree, most: float = math.inf) -> float:

@@ -13,7 +13,7 @@ import shine
 from shine.base.errors import DataError
 from shine.lang.parse import parse
 from shine.search.description import NATS_A_NODE, DescriptionLength
-from shine.search.models.certainty import choose, fitted_constants
+from shine.search.models.certainty import choose, fitted_constants, lengths_of
 from shine.search.models.front import Front
 from shine.search.models.model import Model
 
@@ -35,6 +35,27 @@ def test_evidence_and_stability_agree_on_a_clear_law():
     found = line()
     assert found.evidence() == pytest.approx([0, 0, 1], abs=1e-6)
     assert found.stability(20, threads=1).shares.tolist() == [0, 0, 1]
+
+
+def test_features_cost_as_much_as_to_tell_them_from_the_others():
+    described = DescriptionLength.of_likelihood(100.0, 1.0)
+    for every in (1, 2, 7, 60):
+        names = [f"x{at}" for at in range(every)]
+        models = [Model(parse("+".join(names[:count]) or "1.5", names), 1.0, 0.0) for count in range(every + 1)]
+        sizes = np.array([model.tree.size for model in models])
+        priced = lengths_of(models, described) - NATS_A_NODE * sizes - 0.5 * np.log(100) * (np.arange(every + 1) == 0)
+        choices = [math.comb(every, min(count, every // 2)) for count in range(every + 1)]
+        np.testing.assert_allclose(priced - priced[0], np.log(choices), atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_the_noise_of_a_wide_table_is_not_fitted_by_its_other_columns(seed):
+    rng = np.random.default_rng(seed)
+    table = rng.uniform(1, 3, (300, 60))
+    law = 2 * table[:, 4] * table[:, 17] / table[:, 33]
+    found = shine.evolve(table, law + 0.1 * law.std() * rng.normal(size=300), seed=seed, seconds=30, stagnation=60)
+    assert set(found.best.tree.used_parameters) == {"x4", "x17", "x33"}
 
 
 def test_the_same_seed_gives_the_same_shares_whatever_the_threads():
