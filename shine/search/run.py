@@ -79,32 +79,26 @@ def search(
     DataError, UnsupportedSyntaxError, GraphImportError, ValueError
         If the data, a formula, a graph or a setting is invalid.
     """
-    result = None
-    _tell(observers.report, "begin", settings)
+    result, report = None, observers.report
+    _tell(report, "begin", settings)
     try:
         with np.errstate(all="ignore"):
-            result = _searched(dataset, settings, observers, earlier, kind)
+            observers, rng = observers.begun(), np.random.default_rng(settings.seed)
+            if settings.fitness.evidence is not None:
+                dataset = replace(dataset, worth=settings.fitness.evidence)
+            if kind is None:
+                kind, dataset = FormulaProblem, dataset if settings.fitness.validation else dataset.merged()
+                if settings.template is not None:
+                    from shine.search.kinds.template.problem import TemplateProblem as kind  # slow to import
+            problem = kind(dataset, translated(settings, dataset), observers, rng)
+            if observers.visitor is not None:
+                observers.visitor.enter(problem.view())
+            outcome = _evolved(problem, rng)
+            with stage("refining the best formulas"):
+                result = problem.finished(outcome, earlier)
     finally:
-        _tell(observers.report, "end", result)
+        _tell(report, "end", result)
     return result
-
-
-def _searched(
-    dataset: Dataset, settings: SearchSettings, observers: Observers, earlier: Sequence[Model], kind: Kind | None
-) -> Result:
-    observers, rng = observers.begun(), np.random.default_rng(settings.seed)
-    if settings.fitness.evidence is not None:
-        dataset = replace(dataset, worth=settings.fitness.evidence)
-    if kind is None:
-        kind, dataset = FormulaProblem, dataset if settings.fitness.validation else dataset.merged()
-        if settings.template is not None:
-            from shine.search.kinds.template.problem import TemplateProblem as kind  # slow to import
-    problem = kind(dataset, translated(settings, dataset), observers, rng)
-    if observers.visitor is not None:
-        observers.visitor.enter(problem.view())
-    outcome = _evolved(problem, rng)
-    with stage("refining the best formulas"):
-        return problem.finished(outcome, earlier)
 
 
 def _evolved(problem: Problem, rng: np.random.Generator) -> Outcome:
