@@ -113,14 +113,15 @@ def _inverse(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:
     if not count:
         return hessian, hessian, np.zeros(0, np.bool_)
     scale = np.sqrt(np.maximum(np.diagonal(convex), 0.0))
-    scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
-    sizes, vectors = np.linalg.eigh(np.where(np.isfinite(convex), convex, 0.0) / scale / scale[:, None])
+    known = np.isfinite(scale)
+    scale = np.where(known & (scale > 0), scale, 1.0)
+    sizes, vectors = np.linalg.eigh(np.where(known & known[:, None], convex, 0.0) / scale / scale[:, None])
     lost = ~(sizes > NOT_DETERMINED * max(float(sizes[-1]), 0.0))
     kept, others = vectors[:, ~lost], vectors[:, lost].T
     inner = kept.T @ (hessian / scale / scale[:, None]) @ kept
     # Share of its exact part below which the least curvature of the sum of errors counts as that part: the constants
-    # are then not at a minimum, or hardly.
-    if not len(inner) or np.linalg.eigvalsh(inner)[0] < 0.01 * sizes[~lost][0]:
+    # are then not at a minimum, or hardly. It also counts where second derivatives overflow.
+    if not len(inner) or not np.isfinite(inner).all() or np.linalg.eigvalsh(inner)[0] < 0.01 * sizes[~lost][0]:
         inner = np.diag(sizes[~lost])
     inverse = kept @ np.linalg.inv(inner) @ kept.T
     return (inverse + inverse.T) / 2 / scale / scale[:, None], others / scale, (np.abs(others) > TAKES_PART).any(axis=0)

@@ -126,8 +126,7 @@ class Likelihood:
                 total += self._sum(block, slopes.errors)
                 gradient += np.einsum("ir,r->i", block.partials, block.weights * slopes.first)
                 curvature += gram(block.partials, block.weights * self._convex(slopes))
-        whole = np.isfinite(total) and np.isfinite(gradient).all() and np.isfinite(curvature).all()
-        return Local(total if whole else np.inf, gradient, curvature)
+        return Local(total if np.isfinite(total) else np.inf, gradient, curvature)
 
     def blocks(self, constants: Floats) -> Iterator[Block]:
         """All rows that count, some at a time."""

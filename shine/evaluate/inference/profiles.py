@@ -189,6 +189,8 @@ def fitted(
 def _step(here: Local, moving: Indices, damping: float) -> tuple[Floats, float]:
     """A damped step of the moving constants, and the decrease that it promises."""
     gradient, curvature = here.gradient[moving], here.curvature[np.ix_(moving, moving)]
+    known = np.isfinite(gradient) & np.isfinite(np.diagonal(curvature))  # others stay where they are
+    gradient, curvature = np.where(known, gradient, 0.0), np.where(known & known[:, None], curvature, 0.0)
     scale = np.sqrt(np.diagonal(curvature))
     scale = np.where(scale > 0, scale, 1.0)
     damped = curvature / scale / scale[:, None] + damping * np.eye(len(moving))

@@ -7,6 +7,10 @@ import pytest
 from helpers.markers import mostly_slow
 from unit.evaluate.inference.cases import inference
 
+from shine.lang.interpret import evaluate
+from shine.lang.parse import parse
+from shine.search.models.model import Model
+
 
 @pytest.mark.parametrize("loss", ["binomial", "hinge"])
 def test_rows_that_separate_the_classes_bound_the_odds_on_one_side(loss):
@@ -93,3 +97,20 @@ def test_redundant_numbers_are_noted():
     assert "taken as exact, because the other constants make up for any change: 1" in notes
     notes = inference("2.3*x/(x + 1.7)", {"x": x}, x).uncertainty.notes
     assert not any(note.startswith("taken as exact") for note in notes)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["2*x + (y + 1.3)/exp(exp(exp(1.1*x + y))) - 0.12", "1.5*x + exp(-exp(exp(3.3*y)))", "2*x - 1/exp(exp(y))"],
+)
+def test_second_derivatives_that_overflow_leave_intervals(formula):
+    rng = np.random.default_rng(0)
+    X = rng.normal(0, 1.5, (200, 2))
+    tree = parse(formula, ["x", "y"])
+    y = evaluate(tree, list(X.T)) + 0.1 * rng.normal(size=200)
+    model = Model(tree, 0.0, 0.0).with_data(X, y)
+    for method in ("wald", "profile"):
+        low, high = model.conf_int(method=method)["c0"]
+        assert low < float(formula[: formula.index("*")]) < high
+        assert high - low == pytest.approx(2 * 1.96 * 0.1 / np.sqrt(200) / 1.5, rel=0.6)
+    assert "c0" in str(model.summary())
