@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
+
+import pytest
 
 from shine.base.errors import FormError
 from shine.tensor.form.module import Function, Instruction, Module, Value
@@ -13,6 +16,7 @@ from shine.tensor.loops.arena import ALIGNMENT, Allocation
 from shine.tensor.loops.fusion import Group, computed, reads
 from shine.tensor.loops.memory import Plan
 from shine.tensor.loops.placement import CHEAP, Placement, is_lazy
+from shine.tensor.passes import pipeline
 from shine.tensor.passes.algebra import simplify
 from shine.tensor.passes.canonicalize import MIRRORED, MOST_BYTES, NOT_FOLDED, canonicalize, fold
 from shine.tensor.passes.dce import key_of, remove_dead, share
@@ -155,6 +159,14 @@ def checked(each: Pass, module: Module) -> Module:
     except FormError as error:
         raise FormError(f"after {each.__name__}: {error}") from None
     return found
+
+
+def checked_optimized(module: Module) -> Module:
+    """Run all passes; raise FormError if one of them breaks its promise."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("CLEANING", "CHOOSING"):
+            patch.setattr(pipeline, name, tuple(partial(checked, each) for each in getattr(pipeline, name)))
+        return pipeline.optimized(module)
 
 
 def check_fusion(placed: Placement, groups: Sequence[Group]) -> None:

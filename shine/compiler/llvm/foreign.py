@@ -24,7 +24,7 @@ MAX_BYTES = 16_000_000
 """Largest file that is read."""
 
 MAX_SECONDS = 30.0
-"""Longest time that LLVM gets by default."""
+"""Longest time that LLVM gets."""
 
 _MAX_MEMORY = 4 << 30
 """Address space of the process, if the system can limit it. Python and LLVM alone take some hundred megabytes."""
@@ -81,7 +81,7 @@ class ForeignFunction:
     tables: Mapping[str, str]
 
 
-def foreign_function(content: bytes, name: str, seconds: float = MAX_SECONDS) -> ForeignFunction:
+def foreign_function(content: bytes, name: str) -> ForeignFunction:
     """A function of a module, with local memory, calls of the module's own functions and short loops removed.
 
     Parameters
@@ -89,8 +89,6 @@ def foreign_function(content: bytes, name: str, seconds: float = MAX_SECONDS) ->
     content : bytes
         LLVM IR as text, or bitcode.
     name : str
-    seconds : float
-        Limit of the other process.
 
     Raises
     ------
@@ -105,15 +103,15 @@ def foreign_function(content: bytes, name: str, seconds: float = MAX_SECONDS) ->
     try:
         done = subprocess.run(
             [sys.executable, "-c", "from shine.compiler.llvm.foreign import main; main()"],
-            input=json.dumps([name, seconds]).encode() + b"\n" + content,
+            input=json.dumps([name, MAX_SECONDS]).encode() + b"\n" + content,
             capture_output=True,
-            timeout=seconds,
+            timeout=MAX_SECONDS,
             env={**os.environ, "PYTHONPATH": path},
             check=False,
         )
     except subprocess.TimeoutExpired:
         raise GraphImportError(
-            f"LLVM took longer than {seconds:g} s over function {name!r}; give it less code"
+            f"LLVM took longer than {MAX_SECONDS:g} s over function {name!r}; give it less code"
         ) from None
     try:
         answer = json.loads(done.stdout)

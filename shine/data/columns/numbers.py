@@ -234,7 +234,8 @@ def columns_for(
     """
     given = frame_headings(X)
     wanted = {name: headings.get(name, name) for name in names}
-    if given is None or (not {*wanted, *wanted.values()} & {*given} and _are_numbered(wanted.values())):
+    numbered = all(name == f"x{number}" for number, name in enumerate(wanted.values()))  # as without headings
+    if given is None or (not {*wanted, *wanted.values()} & {*given} and numbered):
         matrix = numbers(X, "X", 2)
         if matrix.shape[1] != len(names):
             raise DataError(f"X has {matrix.shape[1]} columns; the formula needs {len(names)}: {', '.join(names)}")
@@ -259,8 +260,3 @@ def _place(name: str, heading: str, given: Sequence[str]) -> int:
     if given.count(called) > 1:
         raise DataError(f"X has {given.count(called)} columns with the heading {shown(called)}; rename them")
     return given.index(called)
-
-
-def _are_numbered(names: Collection[str]) -> bool:
-    """Whether names are those of columns without headings."""
-    return all(name == f"x{number}" for number, name in enumerate(names))

@@ -10,7 +10,6 @@ import numpy as np
 
 from shine.base.typing import Floats
 from shine.data.columns.kinds import HOLDS, Column, Kind
-from shine.data.datasets.dataset import stable_mean
 from shine.data.files.dates import Order, counted, origin_of, unit_of
 from shine.data.files.numerals import Decimal
 from shine.data.files.source import NO_MARKS, Marks
@@ -228,8 +227,3 @@ def learned(column: Column, name: str, categories: Categories, taken: Numbering)
     names = tuple(taken.take(identifier(f"{name}_is_{text[:40]}")) for text in shown)
     headings = tuple(f"{heading} is {text}" for text in shown)
     return PreparedColumn(heading, name, "one-hot", names, headings, texts)
-
-
-def with_means(column: PreparedColumn, numbers: Sequence[Floats]) -> PreparedColumn:
-    """The column with the means of its numbers, of the rows that have a value."""
-    return replace(column, means=tuple(stable_mean(values[~np.isnan(values)]) for values in numbers))

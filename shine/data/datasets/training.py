@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from shine.base.errors import DataError, placed
 from shine.base.typing import Floats
 from shine.data.columns.kinds import HOLDS, Column
-from shine.data.datasets.dataset import Dataset
-from shine.data.datasets.preparation import MOST_CATEGORIES, Preparation, PreparedColumn, Reading, learned, with_means
+from shine.data.datasets.dataset import Dataset, stable_mean
+from shine.data.datasets.preparation import MOST_CATEGORIES, Preparation, PreparedColumn, Reading, learned
 from shine.data.files.grids import shortened
 from shine.data.files.numerals import Decimal
 from shine.data.files.source import Source
@@ -162,7 +162,8 @@ class Training:
             categories = "ordinal" if self._is_numbered(part) else self.reading.categories
             own = learned(part, self.source.names[index], categories, taken)
             numbers = own.numbers(part)
-            own = with_means(own, numbers) if self.reading.missing == "mean" else own
+            if self.reading.missing == "mean":
+                own = replace(own, means=tuple(stable_mean(each[~np.isnan(each)]) for each in numbers))
             prepared.append(own)
             all_numbers += own.filled(numbers).values()
         return prepared, all_numbers

@@ -192,11 +192,10 @@ def check_file(path: Path) -> None:
     check_size(path, size)
 
 
-def check_size(path: Path, size: int, limit: int | None = None) -> None:
+def check_size(path: Path, size: int) -> None:
     """Raise a `DataError` if decompressed data exceed the limit."""
-    limit = MAX_BYTES if limit is None else limit
-    if size > limit:
-        raise DataError(f"{path}: holds more than {limit} bytes; split it, or keep fewer rows or columns")
+    if size > MAX_BYTES:
+        raise DataError(f"{path}: holds more than {MAX_BYTES} bytes; split it, or keep fewer rows or columns")
 
 
 def _zip_member(path: Path) -> IO[bytes]:

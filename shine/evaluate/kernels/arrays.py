@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from shine.base.lazy import cached_property
 from shine.base.typing import AnyArray
-from shine.compiler.codegen.native.arrays import block_numbers, emit_arrays
+from shine.compiler.codegen.native.arrays import emit_arrays
+from shine.compiler.codegen.native.loops import row_numbers
 from shine.compiler.llvm import Engine, optimized_ir
 from shine.compiler.llvm.target import pipeline_level
 from shine.lang.arrays.formula import ArrayFormula, check_indices
@@ -146,7 +147,7 @@ class ArrayKernel:
             lengths.get(name, 1) if array.ndim == 1 + (name in lengths) else 0
             for name, array in zip(self.parameters, arrays, strict=True)
         ]
-        room = block_numbers(self.formula, lengths, self.dtype)
+        room = row_numbers(self.dtype).width * sum(lengths[vector] for vector in self.formula.vectors)
         out = np.empty((len(self.formula.results), rows), self.dtype)
         return PreparedCall(self._function, arrays, strides, list(lengths.values()), room, out)
 

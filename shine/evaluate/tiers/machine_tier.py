@@ -54,25 +54,20 @@ class MachineEvaluator(PickledByArguments):
         with np.errstate(over="ignore"):
             return loss.kind.limit(loss.sum_of(threshold, target.weight, target.square), target.weight)
 
-    def losses_with(
-        self, population: Population, slopes: Floats, intercepts: Floats, threshold: float = np.inf
-    ) -> Floats:
-        """Losses with given lines; inf or NaN where a prediction or a line is not finite, and inf above the threshold.
+    def losses_with(self, population: Population, slopes: Floats, intercepts: Floats) -> Floats:
+        """Losses with given lines; inf or NaN where a prediction or a line is not finite.
 
         Parameters
         ----------
         population : Population
         slopes, intercepts : ndarray of shape (n_individuals,)
-        threshold : float
-            As in `score`.
         """
         loss = self._loss
-        machine, limit = self._machine(population), self._limit(threshold)
+        machine, limit = self._machine(population), self._limit(np.inf)
         measure = MachineMeasure(self._rows, machine, population, limit, code=self._errors)
         with np.errstate(all="ignore"):
             errors = measure.errors(np.arange(len(population)), loss.kind, slopes, intercepts)
-            losses = loss.of_sum(errors, self._target.weight, self._target.square)
-            return np.where(losses > threshold, np.inf, losses)
+            return loss.of_sum(errors, self._target.weight, self._target.square)
 
     def products(self, population: Population) -> Products:
         """Moments of each individual's predictions and the target."""

@@ -121,12 +121,9 @@ PrimitiveEntry = Annotated[
 """One of Shine's primitives by name, a function in the language as text, or a function of another language."""
 
 
-def _kind_of_guess(value: object) -> str:
-    return "(graph)" if isinstance(value, dict | GraphGuess) or is_graph_file(value) else "(formula)"
-
-
 GuessEntry = Annotated[
-    Annotated[str, Tag("(formula)")] | Annotated[GraphGuess, Tag("(graph)")], Discriminator(_kind_of_guess)
+    Annotated[str, Tag("(formula)")] | Annotated[GraphGuess, Tag("(graph)")],
+    Discriminator(lambda v: "(graph)" if isinstance(v, dict | GraphGuess) or is_graph_file(v) else "(formula)"),
 ]
 """A formula as text, or a graph. The places in pydantic's errors contain the tags; brackets tell tags from keys."""
 

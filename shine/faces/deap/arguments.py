@@ -116,17 +116,13 @@ def _of_population(call: str, given: str, several: bool = False) -> str:
 
 
 def _is_individual(item: Any, several: bool) -> bool:
-    if isinstance(item, gp.PrimitiveTree) or not several:
-        return not several and (isinstance(item, gp.PrimitiveTree) or (_is_list(item) and _are_nodes(item)))
-    return _is_list(item) and all(_is_individual(each, several=False) for each in item)
+    if isinstance(item, gp.PrimitiveTree):
+        return not several
+    return _is_list(item) and all(_is_individual(x, several=False) if several else hasattr(x, "arity") for x in item)
 
 
 def _is_list(item: Any) -> bool:
     return isinstance(item, Sequence) and not isinstance(item, str)
-
-
-def _are_nodes(items: Sequence[Any]) -> bool:
-    return all(hasattr(each, "arity") for each in items)
 
 
 def _what(given: Any) -> str:

@@ -63,11 +63,6 @@ def exported(
     return export_system(system_of(model, precision, rounded=to == "latex"), to, name, file)
 
 
-def notebook_html(front: SystemFront) -> str:
-    """The chosen system, typeset, and the table of all, for notebooks."""
-    return page_part(equations_element(front.best) if front.found else None, element("pre", repr(front)))
-
-
 def equations_element(model: SystemModel, precision: Precision = None) -> Element:
     """A system, typeset."""
     trees = [for_people(model.equations[place].rounded(precision)) for place in model.sought]
@@ -219,4 +214,5 @@ class FittedDynamics(Estimator):
         return f"{type(self).__name__}, {len(self.front_)} systems\n{self.result_!r}"
 
     def _fitted_html(self) -> str:
-        return notebook_html(self.front_)
+        front = self.front_
+        return page_part(equations_element(front.best) if front.found else None, element("pre", repr(front)))

@@ -26,7 +26,6 @@ from shine.search.models.front import Front
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.problem.noise import NoiseEstimate
-from shine.search.templates.template import primitives_of
 
 if TYPE_CHECKING:
     from shine.search.dynamics.result import DynamicsResult
@@ -158,7 +157,8 @@ class Run:
         if given is None:
             raise ExportError(f"{self.folder / 'config.yaml'}: has no template, but the result is that of one")
         template = resolved(given, self.features)
-        table = primitive_table([*self.record.primitives, *primitives_of(template)])[0]
+        own = [primitive for unknown in template.unknowns for primitive in unknown.primitives or ()]
+        table = primitive_table([*self.record.primitives, *own])[0]
         functions = {each.name: parse(found.functions[each.name], each.arguments, table) for each in template.unknowns}
         constants = {
             name: value if isinstance(value, float) else np.array(value) for name, value in found.constants.items()

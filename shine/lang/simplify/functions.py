@@ -215,7 +215,7 @@ def _power_of_exponential(builder: FunctionBuilder, base: int) -> tuple[Coeffici
 
 
 def _power(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
-    if _is_half(builder, arguments[1]):
+    if builder.terms.number(arguments[1]) == 0.5 and "sqrt" in builder.allowed:
         return builder.function("sqrt", arguments[:1])
     base, number = arguments[0], builder.terms.number(arguments[1])
     own, factors = builder.product_of(base)
@@ -230,10 +230,6 @@ def _power(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...])
         # A negative product has no fractional power, but a whole one.
         return builder.product(ONE, raised(root, int(whole)))
     return builder.function("pow", (builder.product(ONE, root), builder.terms.constant(whole)))
-
-
-def _is_half(builder: FunctionBuilder, exponent: int) -> bool:
-    return builder.terms.number(exponent) == 0.5 and "sqrt" in builder.allowed
 
 
 def _extremum(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:

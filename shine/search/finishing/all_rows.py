@@ -150,7 +150,7 @@ class FitToAllRows:
         some = np.flatnonzero(~held.all(axis=1))
         mixed = some[held[some].any(axis=1)]
         which = np.concatenate([some, mixed])
-        fixed = np.concatenate([_none_held(start)[some], held[mixed]])
+        fixed = np.concatenate([np.zeros_like(held[some]), held[mixed]])
         linearizer = MachineLinearizer(rows, self.loss, self.threads, features)
         fit = linearizer.fit(start.take(which), STEPS, tolerance=TOLERANCE, fixed=fixed)
         # The last version is the formula as it is: of equals, it stays.
@@ -226,10 +226,6 @@ def _used(models: Sequence[Model], sample: Dataset) -> tuple[str, ...]:
     """The features that formulas use, and one at least: only these are read."""
     used = {name for model in models for name in model.tree.used_parameters}
     return tuple(name for name in sample.features if name in used) or sample.features[:1]
-
-
-def _none_held(population: Population) -> Mask:
-    return np.zeros_like(_simple(population))
 
 
 def _simple(population: Population) -> Mask:

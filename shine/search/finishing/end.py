@@ -25,7 +25,7 @@ from shine.lang.interpret import evaluate
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.all_rows import Allowed, FitToAllRows
-from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, counterpart, directed, to_refit
+from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, directed, to_refit
 from shine.search.finishing.poles import without_poles
 from shine.search.finishing.polishing import not_beaten, unless_interrupted, with_supported_digits
 from shine.search.finishing.refinement import Refined, Refinement, measured
@@ -131,7 +131,7 @@ class Finish:
             learned, seen = front, front[by_kept_rows.index if by_kept_rows else 0]
             every_row = with_model(self.split.dataset, self._noise_of(rows), self.loss)
             outcome, (rows, (front, _, _)) = self._finished(outcome, every_row, learned)
-            best = front[counterpart(front, seen)]
+            best = front[max((at for at, m in enumerate(front) if m.complexity <= seen.complexity), default=0)]
         front = with_supported_digits(front, rows)
         front = front_in_user_units(front, self.task, self._enough(rows), self.settings.evolution.allows)
         allowed, word = self._directed(front, self.task.user_rows)

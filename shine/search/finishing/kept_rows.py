@@ -275,11 +275,6 @@ def to_refit(outcome: Outcome, front: Sequence[Model]) -> Outcome:
     return replace(outcome, front=population, scores=Scores(ones, ones, 0 * ones), stopped_by="loss")
 
 
-def counterpart(front: Sequence[Model], model: Model) -> int:
-    """Position of the formula that a model has become: the last that is not more complex."""
-    return max((at for at, other in enumerate(front) if other.complexity <= model.complexity), default=0)
-
-
 def directed(
     front: Sequence[Model], rows: Dataset, constraints: Constraints, primitives: PrimitiveSet, threads: int
 ) -> tuple[Mask, str]:

@@ -36,7 +36,7 @@ from shine.search.models.result import Result
 from shine.search.models.user_units import report_in_user_units, tell_best, teller
 from shine.search.problem.budget import FEWER_PASSES, planned, steps_of, with_affordable_rows
 from shine.search.problem.names import TranslatedSettings
-from shine.search.problem.noise import check_noise, estimated_noise, resolved_noise, resumed_noise
+from shine.search.problem.noise import SIZES, check_noise, estimated_noise, resolved_noise
 from shine.search.problem.noise_choice import (
     HURRIED_WORK,
     PROBING,
@@ -218,7 +218,7 @@ class FormulaProblem(OneFormula):
         ways = fitness.validation, fitness.validation_fraction, settings.seed
         self._split = Split.of(replace(rows, serial=order), *ways)
         # A resumed search goes on with the model that it began with, however long the examination may take now.
-        noise = fitness.noise if state is None else resumed_noise(state.noise, fitness.noise)
+        noise = state.noise if state is not None and state.noise in ("absolute", *SIZES) else fitness.noise
         self._examine_noise(replace(task, dataset=self._split.learned), noise)
         self.rows = self.task.dataset
         found = self.rows.serial and replace(order, correlation=self.rows.serial.correlation)

@@ -48,11 +48,6 @@ def check_noise(noise: str) -> None:
         )
 
 
-def resumed_noise(before: str, given: str) -> str:
-    """The model that a resumed search goes on with: that of its state, or the given one if the state has none."""
-    return before if before in ("absolute", *SIZES) else given
-
-
 def with_model(dataset: Dataset, noise: str, loss: str | Loss = "mse") -> Dataset:
     """Other rows of the same data, with the weights of a model of the noise.
 

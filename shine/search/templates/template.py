@@ -132,11 +132,6 @@ class Template:
         return f"Template({shown(self.source, 200)})"  # most characters of the formula in the `repr` of a template
 
 
-def primitives_of(template: Template) -> list[PrimitiveSource]:
-    """The functions that unknown functions of a template have of their own."""
-    return [primitive for unknown in template.unknowns for primitive in unknown.primitives or ()]
-
-
 _UNKNOWN = ("arguments", "primitives", "max_size", "max_depth", "constraints")
 _PARAMETER = ("bounds", "integer", "value", "start")
 

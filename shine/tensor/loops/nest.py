@@ -158,11 +158,6 @@ def vectors(
     return values
 
 
-def lanes_at(start: Index) -> Index:
-    """The index of each lane of a vector."""
-    return start.plus(Index(0, {LANE: 1}))
-
-
 def emit_nest(site: Site, nest: Nest, outer: Sequence[Index]) -> Shape:
     """Emit a nest inside its outer loops."""
     shape = shape_of(site.machine, site.placed, nest, len(outer))
@@ -284,7 +279,7 @@ def _indices(
     for axis, index in zip(axes, found, strict=True):
         into[axis] = index
     if piece is not None and into:
-        into[shape.lane] = lanes_at(piece[0]) if shape.width > 1 else piece[0]
+        into[shape.lane] = piece[0].plus(Index(0, {LANE: 1})) if shape.width > 1 else piece[0]
     return into
 
 

@@ -10,7 +10,7 @@ from shine.compiler.processor import Machine
 from shine.tensor.loops.division import MOST_BLOCKS, Sharing
 from shine.tensor.loops.fusion import PRODUCTS, Group, Nest, computed, outermost
 from shine.tensor.loops.placement import Placement
-from shine.tensor.loops.products.convolution import Convolution, convolution_of
+from shine.tensor.loops.products.convolution import convolution_of
 from shine.tensor.loops.products.dot import AT_ONCE, Dot, dot_of, shared_columns
 
 SHARED_GROUP = 1 << 20
@@ -41,7 +41,9 @@ def sharing_of(machine: Machine, placed: Placement, group: Group) -> Sharing | N
         found = _of_dot(dot_of(machine, placed, first.maker))
     elif first.kind == "convolve" and first.maker is not None and not group.outer:
         done = convolution_of(machine, first.maker)
-        found = _of_filters(done) if done.is_streamed else _of_loops(first, len(first.shape) - 2, 1)
+        found = _of_loops(first, len(first.shape) - 2, 1)
+        if done.is_streamed:
+            found = Sharing("filters", -(-done.filters // (done.tiles.vectors * done.tiles.width)))
     else:
         found = _of_loops(first, group.outer, 1) if group.outer else _of_loops(first, _divisible(first), LINE)
     return found if found.blocks > 1 else None
@@ -83,10 +85,6 @@ def _of_loops(nest: Nest, outer: int, line: int) -> Sharing:
         outer -= 1
     extents = nest.shape[:outer]
     return Sharing(f"the outer loops {' x '.join(map(str, extents))}", prod(extents) if outer else 0, outer)
-
-
-def _of_filters(done: Convolution) -> Sharing:
-    return Sharing("filters", -(-done.filters // (done.tiles.vectors * done.tiles.width)))
 
 
 def _of_dot(dot: Dot) -> Sharing:

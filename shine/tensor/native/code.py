@@ -54,11 +54,6 @@ extern "C" __device__ void {name}(const void *const *arguments, void *const *res
 """
 
 
-def ptx_files(code: Code, interface: Interface) -> Files:
-    """The PTX of a function, and the header ``NAME.cuh`` that says how to call it; the target is a GPU."""
-    return {f"{code.name}.ptx": code.assembly.encode(), **_header(code, interface)}
-
-
 def arena_of_thread(interface: Interface) -> int:
     """Bytes of the arena of a thread, padded so that the next thread's may follow."""
     return aligned(interface.arena_bytes)
@@ -293,8 +288,8 @@ class TensorCode(Code):
         return tensor_files(self, self.interface)
 
     def ptx(self) -> Files:
-        """The PTX and its header, if the target is a GPU."""
-        return ptx_files(self, self.interface)
+        """The PTX and the header ``NAME.cuh`` that says how to call it, if the target is a GPU."""
+        return {f"{self.name}.ptx": self.assembly.encode(), **_header(self, self.interface)}
 
     def files(self, kinds: str | Iterable[str]) -> Files:
         """The files of some kinds, and the class in C++ if there is one."""

@@ -104,16 +104,16 @@ def tensor_files(code: Code, interface: Interface) -> Files:
 
     A `MissingExtraError` if there is no linker.
     """
-    name, results = code.name, interface.results
+    name, arguments, results = code.name, interface.arguments, interface.results
     constants = _CONSTANTS.format(
         arena=interface.arena_bytes,
-        parameters=", ".join(map(_described, interface.arguments)),
+        parameters=", ".join(map(_described, arguments)),
         outputs=", ".join(map(_described, results)),
     )
-    named = ", ".join(f"{variable(each.name)}: {_array(each)}" for each in interface.arguments)
+    named = ", ".join(f"{variable(each.name)}: {_array(each)}" for each in arguments)
     members = _MEMBERS.format(
         name=name,
-        listed="\n".join(map(_documented, interface.arguments)),
+        listed="\n".join(f"   * @param {variable(a.name)} - of shape {list(a.type.shape)}" for a in arguments),
         arguments=named,
         result=_array(results[0]) if len(results) == 1 else object_type({each.label: _array(each) for each in results}),
         argument_arrays=named,
@@ -135,7 +135,3 @@ def _array(tensor: Tensor) -> str:
 
 def _described(tensor: Tensor) -> str:
     return f"[{json.dumps(tensor.label)}, {_array(tensor)}, {json.dumps(tensor.type.shape)}]"
-
-
-def _documented(tensor: Tensor) -> str:
-    return f"   * @param {variable(tensor.name)} - of shape {list(tensor.type.shape)}"

@@ -217,7 +217,8 @@ def fold(module: Module) -> Module:
 
 
 def _folded(r: Rewriting, instruction: Instruction) -> Replacement:
-    if instruction.operation not in CALLS and instruction.operation != "constant" and _is_empty(instruction):
+    empty = not any(result.type.elements for result in instruction.results)
+    if empty and instruction.operation not in CALLS and instruction.operation != "constant":
         return tuple(r.constant(np.empty(v.type.shape, v.type.numpy)) for v in instruction.results)
     if instruction.operation in NOT_FOLDED:
         return None
@@ -235,10 +236,6 @@ def _folded(r: Rewriting, instruction: Instruction) -> Replacement:
     return tuple(
         r.constant(np.asarray(value, t.numpy).reshape(t.shape)) for value, t in zip(values, types, strict=True)
     )
-
-
-def _is_empty(instruction: Instruction) -> bool:
-    return not any(result.type.elements for result in instruction.results)
 
 
 def _values(instruction: Instruction, arrays: list[np.ndarray]) -> tuple[np.ndarray, ...] | None:

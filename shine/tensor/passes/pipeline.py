@@ -15,7 +15,6 @@ from shine.tensor.passes.reshaping import choose_layout
 from shine.tensor.passes.specialize import inline, specialize
 
 Pass: TypeAlias = Callable[[Module], Module]
-Run: TypeAlias = Callable[[Pass, Module], Module]
 
 CLEANING: tuple[Pass, ...] = (inline, specialize, canonicalize, fold, simplify, share)
 """Passes after which others find more."""
@@ -27,7 +26,7 @@ MOST_ROUNDS = 12
 """Rounds of all passes; networks need three or four."""
 
 
-def optimized(module: Module, entries: Collection[str] | None = None, *, run: Run | None = None) -> Module:
+def optimized(module: Module, entries: Collection[str] | None = None) -> Module:
     """A module that computes the same with less.
 
     Parameters
@@ -35,8 +34,6 @@ def optimized(module: Module, entries: Collection[str] | None = None, *, run: Ru
     module : Module
     entries : collection of str, optional
         Functions whose signatures stay; default: `entries_of`. Others may disappear.
-    run : callable, optional
-        Runs a pass on a module; tests check there what the pass leaves behind.
 
     Returns
     -------
@@ -51,13 +48,12 @@ def optimized(module: Module, entries: Collection[str] | None = None, *, run: Ru
     """
     verify(module)
     kept = entries_of(module) if entries is None else tuple(entries)
-    run = run or _plain
 
     def clean(found: Module) -> Module:
         for _ in range(MOST_ROUNDS):
             before = found
             for each in CLEANING:
-                found = run(each, found)
+                found = each(found)
             found = remove_dead(found, kept)
             if found is before:
                 break
@@ -67,15 +63,11 @@ def optimized(module: Module, entries: Collection[str] | None = None, *, run: Ru
     for _ in range(MOST_ROUNDS):
         before = found
         for each in CHOOSING:
-            chosen = run(each, found)
+            chosen = each(found)
             found = found if chosen is found else clean(chosen)
         if found is before:
             break
     return _with_names(found, module, kept)
-
-
-def _plain(each: Pass, module: Module) -> Module:
-    return each(module)
 
 
 def _with_names(module: Module, original: Module, entries: Collection[str]) -> Module:

@@ -82,16 +82,11 @@ def _joined(r: Rewriting, one: Value, other: Value) -> Value | None:
         if first.type.rank != second.type.rank or shapes[0] != shapes[1]:
             return None
         sides.append((first, second, axis))
-    copied = sum(
-        v.type.bytes for first, second, _ in sides for v in (first, second) if not _all_constant(r, first, second)
-    )
+    kept = [(a, b) for a, b, _ in sides if r.array(a) is None or r.array(b) is None]
+    copied = sum(v.type.bytes for pair in kept for v in pair)
     if copied >= 2 * one.type.bytes + OVERHEAD_BYTES:
         return None
     return r.make("dot", *(r.make("concatenate", first, second, axis=axis) for first, second, axis in sides))
-
-
-def _all_constant(r: Rewriting, *values: Value) -> bool:
-    return all(r.array(value) is not None for value in values)
 
 
 # Products that share an operand.

@@ -36,7 +36,7 @@ def emit_arrays(module: ir.Module, formula: ArrayFormula, name: str, dtype: str)
     ``arguments`` points to a pointer for each parameter, to numbers of `dtype`; a vector's elements lie side by side.
     ``strides`` has the distance between two individuals for each parameter, in numbers, 0 if all share one value;
     ``lengths`` the length of each vector, in the order of ``formula.vectors``. ``outs`` points to a pointer for each
-    result. ``block`` has room for `block_numbers` numbers. The indices must have been checked.
+    result. ``block`` has room for a SIMD vector for each element of the vectors. The indices must have been checked.
     """
     numbers = row_numbers(dtype)
     labels = ("arguments", "strides", "lengths", "outs", "block", "rows")
@@ -76,11 +76,6 @@ def emit_arrays(module: ir.Module, formula: ArrayFormula, name: str, dtype: str)
                 one = load(builder, kept, lane.index, numbers.element, numbers.element)
                 store(builder, one, out, builder.add(loop.index, lane.index), numbers.element)
     builder.ret_void()
-
-
-def block_numbers(formula: ArrayFormula, lengths: Mapping[str, int], dtype: str) -> int:
-    """Numbers in the block that the function needs for vectors of some lengths."""
-    return row_numbers(dtype).width * sum(lengths[vector] for vector in formula.vectors)
 
 
 class _ArrayJit(AstJit):

@@ -127,13 +127,9 @@ def _pointer_at(build: ir.IRBuilder, table: ir.Value, position: int) -> ir.Value
 
 def place_in_grid(build: ir.IRBuilder) -> tuple[ir.Value, ir.Value]:
     """Number of this thread of a GPU, and of all threads of the grid, as i64."""
+    kind, name = ir.FunctionType(_I32, []), "llvm.nvvm.read.ptx.sreg.{}.x"
     thread, block, threads, blocks = (
-        build.zext(build.call(_special_register(build.module, register), []), I64)
+        build.zext(build.call(ir.Function(build.module, kind, name.format(register)), []), I64)
         for register in ("tid", "ctaid", "ntid", "nctaid")
     )
     return build.add(build.mul(block, threads), thread), build.mul(blocks, threads)
-
-
-def _special_register(module: ir.Module, name: str) -> ir.Function:
-    """The intrinsic that reads a register with a thread's place in the grid."""
-    return ir.Function(module, ir.FunctionType(_I32, []), f"llvm.nvvm.read.ptx.sreg.{name}.x")

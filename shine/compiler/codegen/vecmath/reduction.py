@@ -207,7 +207,8 @@ def _times_digits(significand: Lanes, digit: Lanes) -> list[Lanes]:
     Schoolbook multiplication from the lowest word up, in products of 32 bits, which stay below 64 bits with their
     carries. Modulo 2**192: a carry out of the highest word is whole turns.
     """
-    digits = table(significand.builder.module, "shine.two_over_pi", ir.IntType(32), _padded_digits())
+    padded = (0,) * _LEADING_ZERO_WORDS + two_over_pi_words()
+    digits = table(significand.builder.module, "shine.two_over_pi", ir.IntType(32), padded)
     low, high = significand & _MASK, significand >> _WORD
     shift = digit & (_WORD - 1)
     words = [word.convert(DOUBLE) for word in entries_at(digits, digit >> 5, _WORDS_USED + 1)]
@@ -267,10 +268,6 @@ def powers_over_pi() -> tuple[float, ...]:
         head = (turns + (1 << (precision - 29))) >> (precision - 28) << (precision - 28)
         parts += [math.ldexp(part, SINGLE.fraction - precision) for part in (head, turns - head)]
     return (*parts, math.nan, math.nan)
-
-
-def _padded_digits() -> tuple[int, ...]:
-    return (0,) * _LEADING_ZERO_WORDS + two_over_pi_words()
 
 
 @cache

@@ -19,7 +19,7 @@ from shine.search.seeding.screen.estimates import Estimate, Logarithms, powers, 
 from shine.search.seeding.screen.screen import Screen, divided_views
 from shine.search.seeding.screen.skeletons import RefinedSkeleton
 from shine.search.seeding.screen.tabulated_functions import Table, arguments_of, best_of_pairs
-from shine.search.seeding.screen.target_views import Chain, View, values_of
+from shine.search.seeding.screen.target_views import View, values_of
 
 
 def functions_with_constants(screen: Screen, arguments: int, simplest: int, divisors: int) -> Iterator[Estimate]:
@@ -139,7 +139,7 @@ def products_with_constants(screen: Screen, arguments: int, pairs_of: int, pairs
     pairs : int
         Best pairs, which are estimated.
     """
-    found = Logarithms.of(screen, _may_be_product)
+    found = Logarithms.of(screen, lambda chain: not chain or (len(chain) == 1 and chain[0].name == "exp"))
     members = arguments_of(screen, arguments)
     for views in (found, *(Logarithms.weighted(screen, view) for view in found.views)):
         factors = _Factors.of(screen, members, views)
@@ -147,11 +147,6 @@ def products_with_constants(screen: Screen, arguments: int, pairs_of: int, pairs
             yield from _single(screen, views, factors)
             yield from _of_fixed_power(screen, views, factors)
             yield from _pairs(screen, views, factors, pairs_of, pairs)
-
-
-def _may_be_product(chain: Chain) -> bool:
-    """Whether products with constants are looked for after a chain."""
-    return not chain or (len(chain) == 1 and chain[0].name == "exp")
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ from shine.tensor.loops.lanes import constant, horizontal, load
 from shine.tensor.loops.nest import Site, loops, put
 from shine.tensor.loops.placement import Placement
 from shine.tensor.loops.products.kernel import Arithmetic, moved
-from shine.tensor.loops.products.product import Matrix, Product, emit_product, product_tiles, scratch_bytes, steps
-from shine.tensor.loops.products.tiles import LATENCY, Tiles, row_length
+from shine.tensor.loops.products.product import Matrix, Product, emit_product, scratch_bytes, steps
+from shine.tensor.loops.products.tiles import LATENCY, Tiles, row_length, tiles_of
 
 AT_ONCE = 4
 """Sums along rows that are computed together: they share the loads of the other operand."""
@@ -110,7 +110,7 @@ def dot_of(machine: Machine, placed: Placement, maker: Instruction) -> Dot:
         )
     # Most rows on the left for sums along the right operand's columns without a packed copy.
     along = left.column == 1 and right.row == 1 and (n == 1 or (right.column != 1 and m <= 4))
-    tiles = None if along or not m * n else product_tiles(machine, dtype, m, k, n, right.column)
+    tiles = None if along or not m * n else tiles_of(machine, DTYPES[dtype].itemsize, m, k, n, right.column == 1)
     return Dot(dtype, batch, m, k, n, left, right, swaps, tiles)
 
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from llvmlite import ir
 
 from shine.compiler.codegen.blocks import I64, counted
-from shine.compiler.processor import Machine
 from shine.tensor.form.types import DTYPES
 from shine.tensor.loops.index import Index, variable
 from shine.tensor.loops.lanes import constant, gathered, load, store, widened
 from shine.tensor.loops.products.kernel import Arithmetic, Columns, Sums, Walk, accumulate, moved
-from shine.tensor.loops.products.tiles import Tiles, tiles_of
+from shine.tensor.loops.products.tiles import Tiles
 
 
 @dataclass(frozen=True)
@@ -89,11 +88,6 @@ class Block:
     column: Index
     high: int
     columns: Columns
-
-
-def product_tiles(machine: Machine, dtype: str, m: int, k: int, n: int, right_column: int) -> Tiles:
-    """The tiles and blocks of a product."""
-    return tiles_of(machine, DTYPES[dtype].itemsize, m, k, n, right_column == 1)
 
 
 def scratch_bytes(tiles: Tiles, dtype: str) -> int:

@@ -1,5 +1,5 @@
 import numpy as np
-from helpers.contracts import checked
+from helpers.contracts import checked_optimized
 from helpers.tensor_passes import after, main_of
 
 from shine.tensor.form.interpreter import interpret
@@ -30,7 +30,7 @@ def test_a_stack_times_a_matrix_is_one_product_with_its_epilogue():
 
 def test_it_is_one_nest_with_the_same_values():
     module = main_of(LINEAR)
-    found = optimized(module, run=checked)
+    found = checked_optimized(module)
     assert len(fuse(found.function("main"))[1]) == 1
     rng = np.random.default_rng(0)
     arguments = [rng.normal(size=t.shape).astype(np.float32) for t in module.function("main").parameter_types]

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.contracts import CHECKS, checked
+from helpers.contracts import CHECKS, checked_optimized
 from helpers.tensor_modules import STEPS, random_arguments, random_module
 from helpers.tensor_passes import lines_of, main_of
 
@@ -43,7 +43,7 @@ def compare(module, found, seed, bound):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_modules_keep_their_values(seed):
     module = random_module(seed, operations=OPERATIONS.keys() - STEPS)
-    compare(module, optimized(module, run=checked), seed, ROUNDING)
+    compare(module, checked_optimized(module), seed, ROUNDING)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -51,7 +51,7 @@ def test_elementwise_modules_keep_every_bit(seed):
     allowed = ELEMENTWISE | {"reshape", "transpose", "broadcast", "slice", "pad", "concatenate", "gather", "constant"}
     # Constants of f64 are folded with the bits of compiled code, which NumPy's functions lack.
     module = random_module(seed, operations=allowed, floats=["f32"], size=20)
-    compare(module, optimized(module, run=checked), seed, 0)
+    compare(module, checked_optimized(module), seed, 0)
 
 
 @pytest.mark.parametrize("seed", SEEDS[:6:2])

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from helpers.contracts import checked
+from helpers.contracts import checked_optimized
 from helpers.tensor_passes import after
 
 from shine.tensor.form.builder import FunctionBuilder
@@ -8,7 +8,6 @@ from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.module import Module
 from shine.tensor.form.types import TensorType
 from shine.tensor.passes.algebra import simplify
-from shine.tensor.passes.pipeline import optimized
 from shine.tensor.passes.reshaping import choose_layout, transposed_bytes
 
 MOVED = {
@@ -167,7 +166,7 @@ def network(layers=3, size=8):
 
 def test_channels_first_becomes_two_transposes():
     module = network()
-    found = optimized(module, run=checked)
+    found = checked_optimized(module)
     operations = [i.operation for i in found.function("main").body]
     assert operations.count("transpose") == 2
     x = np.random.default_rng(1).normal(size=(1, 4, 8, 8)).astype(np.float32)

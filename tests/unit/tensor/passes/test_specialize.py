@@ -1,5 +1,5 @@
 import numpy as np
-from helpers.contracts import checked
+from helpers.contracts import checked_optimized
 from helpers.tensor_passes import after, lines_of, main_of
 
 from shine.tensor.form.interpreter import interpret
@@ -73,7 +73,7 @@ def test_a_loop_does_not_carry_constants_that_it_does_not_change():
 
 def test_what_depends_on_constants_is_folded_in_the_loop():
     module = main_of(TEXT, LOOP)
-    found = optimized(module, run=checked)
+    found = checked_optimized(module)
     (body,) = (f for f in found.defined if f.name.startswith("more"))
     assert "reduce_sum" not in [i.operation for i in body.body]
     arguments = [np.float32(1.5), np.zeros(2, np.float32)]
