@@ -296,6 +296,8 @@ ALPHABET = st.sampled_from(
         st.binary(max_size=2000), st.lists(ALPHABET, max_size=300).map(lambda parts: "".join(parts).encode())
     )
 )
+@example(content=b"!$\n(:")
+@example(content=b"!!python/object:x {data: 1}")
 def test_junk_raises_nothing_but_config_errors(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_bytes(content)

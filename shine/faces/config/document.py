@@ -122,7 +122,8 @@ def _document(text: str, root: SourcePosition) -> Document:
         told = "a configuration is a mapping of keys to values; it names a table: 'data: {path: ..., target: ...}'"
         raise ConfigError([f"{at(node.start_mark, root)}: {told}"])
     value = _Reader(document, root).value(node, ())
-    assert isinstance(value, dict)
+    if not isinstance(value, dict):  # the whole has a tag
+        raise ConfigError([f"{place}: {message}" for place, message in document.problems])
     document.value = value
     return document
 
