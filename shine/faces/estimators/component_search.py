@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shine.base.errors import ExtrapolationWarning
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Mask
 from shine.compiler.arrays import Regression, dot, least_squares
@@ -19,6 +21,7 @@ from shine.lang.parse import parse
 from shine.search.constraints.constraints import Constraints
 from shine.search.finishing.kept_rows import kept_back, least_error
 from shine.search.models.front import Front
+from shine.search.models.model import Model
 from shine.search.run import search
 
 EXPLAINED = 1e-12
@@ -69,23 +72,28 @@ class ComponentSearch:
                 break
             front = self._front(working.residual(self.target), len(fronts))
             position = known.first_new(
-                ((at, front[at].predict(self.rows)) for at in _by_preference(front, int(self._seen.sum()))),
+                ((at, self._values(front[at])) for at in _by_preference(front, int(self._seen.sum()))),
                 self.max_correlation,
             )
             if position is None and (fronts or raw):
                 break
             fronts.append(front if position is None else replace(front, best_index=position, reason=""))
             for components in (known, working, judged):
-                components.add(fronts[-1].best.predict(self.rows))
+                components.add(self._values(fronts[-1].best))
         if raw:
             return fronts[: self._best(self._left(fronts, raw), raw)]
         beside, known = list[Front](), Components(self._all_weights)
         for front in [*self._linear(fronts[0]), *fronts]:
-            if len(beside) < count and known.is_new(front.best.predict(self.rows), self.max_correlation):
+            if len(beside) < count and known.is_new(self._values(front.best), self.max_correlation):
                 beside.append(front)
-                known.add(front.best.predict(self.rows))
+                known.add(self._values(front.best))
         best = self._best([*self._left(fronts, raw)[1:], *self._left(beside, raw)[1:]], raw)
         return fronts[: best + 1] if best < len(fronts) else beside[: best + 1 - len(fronts)]
+
+    def _values(self, model: Model) -> Floats:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExtrapolationWarning)  # of rows that the searches did not see
+            return model.predict(self.rows)
 
     @cached_property
     def _seen(self) -> Mask:
@@ -104,7 +112,7 @@ class ComponentSearch:
         components = self._components(raw)
         found = [components.residual(self.target)]
         for front in fronts:
-            components.add(front.best.predict(self.rows))
+            components.add(self._values(front.best))
             found.append(components.residual(self.target))
         return found
 
@@ -189,14 +197,11 @@ class Components:
             return target
         # An exact power of two keeps sums of large numbers finite, and changes nothing.
         exponent = int(np.frexp(np.abs(target).max())[1])
-        rest = self._model.rest(np.ldexp(target, -exponent) * self._roots)
+        model = Regression.of(np.stack([self._roots, *self._raw, *self._columns]))
+        rest = model.rest(np.ldexp(target, -exponent) * self._roots)
         own = np.divide(rest, self._roots, out=np.zeros_like(target), where=self._roots > 0)
         # Largest exponent of two of residuals: of a few rows they may be much larger than the target.
         return np.ldexp(own, min(exponent, 1000))
-
-    @property
-    def _model(self) -> Regression:
-        return Regression.of(np.stack([self._roots, *self._raw, *self._columns]))
 
     def deviation(self, values: Floats) -> float:
         """Weighted standard deviation."""

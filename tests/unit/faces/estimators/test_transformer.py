@@ -162,3 +162,13 @@ def test_residuals_of_extreme_targets_are_finite(raw_features, scale):
 def test_targets_at_the_ends_of_float64s_range_have_components(size):
     y = np.where(X[:, 0] > np.median(X[:, 0]), size, -size)
     assert np.isfinite(quick(n_components=2).fit(X, y).transform(X)).all()
+
+
+@pytest.mark.slow
+def test_a_fit_does_not_warn_of_rows_that_its_searches_did_not_see(recwarn):
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        X = rng.standard_t(3, (60, 3))
+        y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=60)
+        SymbolicTransformer(n_components=2, generations=5, random_state=0).fit(X, y)
+    assert not [each for each in recwarn if "extrapolates" in str(each.message)]
