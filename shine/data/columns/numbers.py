@@ -147,8 +147,10 @@ def instants(times: ArrayLike, rows: int) -> Floats:
     if given.shape != (rows,):
         raise DataError(f"times has shape {given.shape}; X has {rows} rows, so ({rows},) is needed")
     column = recognized(RawColumn("times", given, "row {}".format), ".")
-    if column.problems or column.kind == "text":
-        raise DataError(next(iter(column.problems), "times holds texts; numbers or dates are needed"))
+    if column.kind == "text" or given.dtype.kind == "c":
+        raise DataError(f"times begins with {value_text(given[0])}; numbers or dates are needed")
+    if column.problems:
+        raise DataError(column.problems[0])
     if column.missing.any():
         raise DataError(f"times has no value in row {int(column.missing.argmax())}; give every row a time")
     whole = column.values.astype(np.int64) if column.kind in ("date", "duration") else column.values

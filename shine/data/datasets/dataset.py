@@ -123,8 +123,8 @@ class Dataset:
         ------
         DataError
             If shapes do not fit, there is no row or no column, a value is not a finite number, a weight is negative,
-            none is positive, a standard deviation is not positive, a group has no label, a
-            time is missing, or a name is invalid.
+            none is positive, a standard deviation is not positive, a group has no label, a time is missing, or a name
+            is invalid.
         """
         matrix, target = numbers(X, "X", 2), numbers(y, "y", 1)
         rows, count = matrix.shape

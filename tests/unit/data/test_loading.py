@@ -6,6 +6,7 @@ import gzip
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shine.base.errors import DataError, MissingExtraError
+from shine.data.datasets.dataset import Dataset
 from shine.data.datasets.recipe import Feature, Grid, Integers, LogUniform, Normal, Uniform
 from shine.data.files import source
 from shine.data.loading import Recipe, Roles, generate, load
@@ -379,6 +381,22 @@ def test_a_column_tells_when_rows_were_read(tmp_path: Path, cells: list[str]) ->
     path.write_text("x,y,when\n1,2,a\n2,3,b\n")
     with pytest.raises(DataError, match="'a' is not a number; the times must be numbers or dates"):
         load(path, "y", others=Roles(times="when"))
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (["soon", "late"], "times begins with 'soon'; numbers or dates are needed"),
+        ([1j, 2j], "times begins with .*1j.*; numbers or dates are needed"),
+        ([1.0, np.nan], "times has no value in row 1; give every row a time"),
+        ([np.inf, 1.0], "row 0: column 'times': the value is infinite"),
+        ([1.0], "times has shape .1,.; X has 2 rows"),
+        (np.ma.masked_equal([1, 2], 2), "times has masked values"),
+    ],
+)
+def test_times_that_are_none_are_refused(times: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Dataset.from_arrays([[1.0], [2.0]], [1.0, 2.0], times=times)
 
 
 def test_a_column_numbers_the_groups(tmp_path: Path) -> None:
