@@ -148,7 +148,7 @@ def instants(times: ArrayLike, rows: int) -> Floats:
         raise DataError(f"times has shape {given.shape}; X has {rows} rows, so ({rows},) is needed")
     column = recognized(RawColumn("times", given, "row {}".format), ".")
     if column.kind == "text" or given.dtype.kind == "c":
-        raise DataError(f"times begins with {value_text(given[0])}; numbers or dates are needed")
+        raise DataError(f"times begins with {value_text(given.tolist()[0])}; numbers or dates are needed")
     if column.problems:
         raise DataError(column.problems[0])
     if column.missing.any():
