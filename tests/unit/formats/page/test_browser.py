@@ -153,6 +153,32 @@ def test_nothing_collides_or_hangs_over_at_any_width(probed):
     assert probed["outside"] == []
 
 
+COVERED = """
+<script>
+addEventListener("load", () => {
+  const buttons = [...document.querySelectorAll("button")].map((each) => each.getBoundingClientRect());
+  const texts = [...document.querySelectorAll("math, summary, .hero code")].filter((text) => {
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    return [...range.getClientRects()].some((a) => buttons.some((b) => a.left < b.right && b.left < a.right &&
+      a.top < b.bottom && b.top < a.bottom));
+  });
+  document.title = `${buttons.length} buttons cover ${texts.length} texts`;
+});
+</script></body>"""
+
+
+@pytest.mark.parametrize("width", [390, 500, 1200])
+def test_no_button_covers_a_formula(tmp_path, width):
+    data = Dataset.from_arrays(np.random.default_rng(0).uniform(1, 2, (100, 8)), np.ones(100))
+    fraction = "(x2 + 2.3456/(x3 + 3.4567*x4/(x5 + 4.5678*x6/(x7 + 5.6789))))"
+    codes = ["1.23", f"(x0 + 1.2345*x1)/{fraction}", f"x0*x1*x2*x3 + (x0 + 1.2345*x1)/{fraction}"]
+    page = report_html(found(codes, data), data)
+    unguarded = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page).replace("</body>", COVERED)
+    seen = browse(unguarded, tmp_path, "--dump-dom", "--virtual-time-budget=2000", f"--window-size={width},900")
+    assert "<title>4 buttons cover 0 texts</title>" in seen.dom
+
+
 def test_formulas_are_typeset(probed):
     # A fraction is higher than a line of text, on a narrow screen, too.
     assert max(probed["heights"]) > 25
