@@ -7,6 +7,8 @@ prints the test R2 beside that of a search without it. Three quarters of the row
 `--runs 6 --seconds 120` compares one run of 120 seconds of the processor with the best of six runs of 20 by six seeds,
 on tables and on random formulas with 1 % noise (`--laws 18:0 20:1`, nodes and number): of each, the shortest
 description of the rows in nats (the best run is the one with the shortest), its loss and test R2, and the least loss.
+With `--workers 1`, one more run has so many processes beside its own, with lives of their own, for as many seconds of
+the clock.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from quality.problems import Split, generator, with_noise
 from quality.random_trees import random_problem
 
 import shine
+from shine.base.parallel import opened
 from shine.data.datasets.dataset import Dataset
 from shine.faces.keywords import settings_from
 from shine.lang.interpret import evaluate
@@ -75,13 +78,18 @@ def searched(problem: DataProblem, rows: Split, seed: int, seconds: float, **opt
     return result.best.expression, r2(values_of(result.best.tree, rows), rows)
 
 
-def best_of(rows: Split, features: Sequence[str], seeds: Sequence[int], seconds: float) -> str:
-    """Of searches by these seeds, of so many seconds of the processor each, what the shortest description is."""
+def best_of(rows: Split, features: Sequence[str], seeds: Sequence[int], seconds: float, workers: int = 0) -> str:
+    """Of searches by these seeds, of so many seconds of the processor each, what the shortest description is.
+
+    With workers, of seconds of the clock.
+    """
     dataset = Dataset.from_arrays(rows.X, rows.y, features=tuple(features))
     found, least, generations = list[tuple[float, float, int, float]](), np.inf, 0
     for seed in seeds:
         settings = settings_from(seed=seed, seconds=seconds, stagnation=None, threads=1)
-        result = search(dataset, settings, Observers(clock=time.process_time))
+        with opened(workers=workers or None) as pool:
+            clock = time.monotonic if workers else time.process_time
+            result = search(dataset, settings, Observers(clock=clock, pool=pool))
         length = float(lengths_of([result.best], description_length(dataset, "mse"))[0])
         found.append((length, result.best.loss, result.best.complexity, r2(values_of(result.best.tree, rows), rows)))
         least, generations = min(least, *(model.loss for model in result.front)), generations + result.generations
@@ -113,12 +121,16 @@ def main() -> None:
     parser.add_argument("--guess", action="store_true")
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--laws", nargs="*", default=[])
+    parser.add_argument("--workers", type=int, default=0, help="processes beside one run's own")
     parser.add_argument("--first", type=int, default=0, help="first seed of --runs")
     options = parser.parse_args()
     for name, features, rows in problems(options) if options.runs else ():
         seeds = range(options.first, options.first + options.runs)
         print(f"{name}, seed {options.first}", flush=True)
         print(f"  one run: {best_of(rows, features, seeds[:1], options.seconds)}", flush=True)
+        if options.workers:
+            shared = best_of(rows, features, seeds[:1], options.seconds, options.workers)
+            print(f"  one run, {options.workers} workers: {shared}", flush=True)
         each = best_of(rows, features, seeds, options.seconds / options.runs)
         print(f"  best of {options.runs}: {each}", flush=True)
     if options.runs:

@@ -145,7 +145,7 @@ def evolve(
         notebook, else at a printed address.
     workers : int, optional
         Processes on this machine that share the islands and the seeding; see docs/parallel.md. Their number does not
-        change the result.
+        change the result, but if only `seconds` end the search: then each begins it anew, and the best of all stays.
     executor : Executor, dask.distributed.Client, str or int, optional
         In place of `workers`: any executor of PEP 3148, a Dask client, or the address of a Dask scheduler.
     **settings

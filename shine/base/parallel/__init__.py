@@ -5,7 +5,7 @@ shows how to use them.
 """
 
 from shine.base.parallel.opening import ExecutorSource, ParallelSettings, opened
-from shine.base.parallel.pool import Pool, Round
+from shine.base.parallel.pool import Pool, Round, Stream
 from shine.base.parallel.shipment import Shipment
 
-__all__ = ["ExecutorSource", "ParallelSettings", "Pool", "Round", "Shipment", "opened"]
+__all__ = ["ExecutorSource", "ParallelSettings", "Pool", "Round", "Shipment", "Stream", "opened"]

@@ -124,7 +124,7 @@ SECONDS_TO_CONNECT = 30
 
 @dataclass(frozen=True)
 class ParallelSettings:
-    """Processes and machines that share a search; they do not change the front."""
+    """Processes and machines that share a search. They do not change the front, unless they have lives of their own."""
 
     workers: Annotated[int, Ge(1), Le(100_000)] | None = None
     """Processes on this machine, or with `cluster`, workers of the batch system; by default, no other process."""

@@ -209,12 +209,91 @@ class Round(Generic[Task, Value]):
 
     def _run_locally(self, number: int, error: BaseException | None) -> Done:
         """Do a task in this process, and say so."""
-        lines = str(error).splitlines() or [""]
         warnings.warn(
-            f"the executor lost a task {MOST_TRIES} times ({type(error).__name__}: {lines[0]}); this process does it "
+            f"the executor lost a task {MOST_TRIES} times ({_told(error)}); this process does it "
             "itself. The result is the same, but it takes longer: check the workers",
             RuntimeWarning,
             stacklevel=2,
         )
         ticket = None if self._shipment is None else self._shipment.ticket
         return _done(self._function, ticket, self._tasks[number])
+
+
+MOST = 256
+"""Tasks of a stream that wait for a worker or have one: more than there are workers, mostly."""
+
+
+class Stream(Generic[Task, Value]):
+    """Tasks without end, whose results come in any order; those of dead workers are lost.
+
+    Parameters
+    ----------
+    pool : Pool
+    function : callable
+        As that of a `Round`.
+    tasks : iterator
+        Asked for a task when it is submitted.
+    shipment : Shipment
+        The shared value.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        function: Callable[[Any, Task, Callable[[], bool]], Value],
+        tasks: Iterator[Task],
+        shipment: Shipment,
+    ) -> None:
+        self._pool, self._function, self._tasks, self._shipment = pool, function, tasks, shipment
+        self._ticket, self._failures = shipment.ticket, 0
+        self._futures: list[Future[Done]] = []
+        self._submit()
+
+    def ready(self) -> list[Value]:
+        """The results that are there; as many tasks follow. An error that a task raised is raised here."""
+        over = [future for future in self._futures if future.done()]
+        self._futures = [future for future in self._futures if not future.done()]
+        found = self._values(over)
+        if any(each.exception() is None and each.result().absent for each in over):
+            # Workers of another file system: from now on the value travels with the tasks.
+            self._ticket = self._shipment.loaded()
+        if over:
+            lost = next((error for each in over if (error := each.exception()) is not None), None)
+            self._failures = self._failures + 1 if lost is not None and not found else 0
+            if self._failures < MOST_TRIES:
+                self._submit()
+            else:
+                warnings.warn(
+                    f"workers were lost {MOST_TRIES} times ({_told(lost)}); this process goes on alone: check them",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+        return found
+
+    def finished(self, seconds: float) -> list[Value]:
+        """The results that are there after some seconds; no task begins any more."""
+        self.cancel()
+        begun = [future for future in self._futures if not future.cancelled()]
+        wait(begun, timeout=seconds)
+        return self._values([future for future in begun if future.done()])
+
+    def cancel(self) -> None:
+        """Take back the tasks that have not begun."""
+        for future in self._futures:
+            future.cancel()
+
+    def _submit(self) -> None:
+        for _ in range(MOST - len(self._futures)):
+            self._futures.append(self._pool.submit(_done, self._function, self._ticket, next(self._tasks)))
+
+    def _values(self, futures: Sequence[Future[Done]]) -> list[Value]:
+        done = [future.result() for future in futures if future.exception() is None]
+        for error in (each.error for each in done if each.error is not None):
+            raise error
+        return [each.value for each in done if not each.absent]
+
+
+def _told(error: BaseException | None) -> str:
+    """An error in a line."""
+    lines = str(error).splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}"

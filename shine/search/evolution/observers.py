@@ -167,6 +167,10 @@ def ignore(told: object) -> None:
     """Report or save nothing."""
 
 
+def nobody() -> None:
+    """No individuals arrive."""
+
+
 def is_true(answer: object) -> bool:
     """Whether a report ends the run: it answers True, also NumPy's; other answers mean nothing."""
     return isinstance(answer, bool | np.bool_) and bool(answer)
@@ -207,7 +211,7 @@ class Observers:
     visitor: Visitor | None = None
     state: State | None = None
     save: Callable[[State], None] = ignore
-    arrivals: Callable[[], Population | None] = lambda: None
+    arrivals: Callable[[], Population | None] = nobody
     pool: Pool | None = None
     clock: Callable[[], float] = time.monotonic
     began: float | None = None

@@ -264,8 +264,8 @@ class Scorer:
         self.archive = self.archive.updated(new, before, *more, confirmed=self._confirmed)
         self.evaluations += len(individuals)
         elapsed = self._deadline.clock() - began
-        # Time that a slice should take, so that a run ends soon after its deadline.
-        self._slice = max(1, int(len(individuals) * min(0.2 / max(elapsed, 1e-9), 1e6)))
+        # Time that a slice should take, so that a run ends soon after its deadline; a stopped clock has no difference.
+        self._slice = max(1, int(len(individuals) * min(0.2 / max(1e-9, elapsed), 1e6)))
         return individuals, before, after
 
     def _without_factors(self, population: Population) -> Population:

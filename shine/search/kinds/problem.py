@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from shine.evaluate.losses.form import Loss
 from shine.evaluate.protocols import ConstantFitter, PopulationEvaluator
 from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome, Start
-from shine.search.evolution.observers import Observers, Progress, SearchView
+from shine.search.evolution.observers import NOBODY, Observers, Progress, SearchView
 from shine.search.evolution.run_state import State
 from shine.search.evolution.scoring import TOLERANCE, Scoring, fitter
 from shine.search.evolution.settings import StopSettings
@@ -27,7 +29,6 @@ from shine.search.models.result import Result
 from shine.search.problem.budget import TimeBudget
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.noise import NoiseEstimate
-from shine.search.problem.preparation import shared
 
 
 class Problem(ABC):
@@ -57,6 +58,8 @@ class Problem(ABC):
         Generations after which the evolution sees another sample; 0 for never.
     tolerance : float
         See `shine.search.evolution.scoring.fitter`.
+    shares_lives : bool
+        Whether workers have lives of the search: not where generations count, since these depend on the lives before.
     """
 
     budget: TimeBudget
@@ -74,9 +77,20 @@ class Problem(ABC):
         self.user_rows, self.settings, self.observers, self.rng = dataset, settings, observers, rng
         self.evolving, self.fitness = settings.evolution, settings.fitness
         self.threads = settings.fitness.threads or processors()
-        self.on_islands = shared(settings.fitness, settings.evolution, observers.pool)
+        stop, several = settings.stop, settings.evolution.islands > 1
+        endless = stop.stagnation is None and stop.generations is None
+        self.shares_lives = observers.pool is not None and not several and endless
+        # Where workers evolve, each has one thread, unless the user says otherwise.
+        threads = 1 if self.shares_lives or (several and observers.pool is not None) else self.threads
+        self.on_islands = replace(settings.fitness, threads=settings.fitness.threads or threads)
         self.island_threads = self.on_islands.threads or 1
         self.budget = TimeBudget(settings.stop.seconds, clock=observers.clock, began=observers.began)
+
+    def alone(self) -> Self:
+        """The problem for a life in a worker, which nobody follows, and whose clock alone ends it."""
+        own = copy(self)
+        own.observers, own.threads, own.budget = NOBODY, self.island_threads, TimeBudget(None)
+        return own
 
     @property
     @abstractmethod

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from shine.base.errors import GraphImportError, ShineError, UnsupportedSyntaxError
-from shine.base.parallel import Pool
 from shine.base.typing import Floats
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset
@@ -36,7 +35,6 @@ from shine.lang.vocabulary import primitive_table
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.constraints.constraints import Constraints, check_constraints
 from shine.search.evolution.operators.limits import excess
-from shine.search.evolution.settings import EvolutionSettings
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.scaling import Scaling, without_line
 from shine.search.problem.settings import FitnessSettings
@@ -278,12 +276,3 @@ def evaluator_for(sample: Dataset, fitness: FitnessSettings, loss: Loss, fitting
     if fitness.linear_scaling and not loss.kind.follows_from_moments:
         return FittedLines(sample, fitting_rows, loss, dtype, threads)
     return evaluator_of(sample, loss, fitness.linear_scaling, dtype, fitness.tier, threads)
-
-
-def shared(fitness: FitnessSettings, evolving: EvolutionSettings, pool: Pool | None) -> FitnessSettings:
-    """The fitness settings of the islands, with their threads: one in a worker, if the user names no number.
-
-    A single island stays in this process, while workers search for guesses.
-    """
-    here = pool is None or evolving.islands == 1
-    return replace(fitness, threads=fitness.threads or (processors() if here else 1))

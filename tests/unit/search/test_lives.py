@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -173,3 +176,117 @@ def test_all_kinds_of_problems_live_again(kind: str):
         settings = {"stagnation": None, "seeding": 0.0}
         shine.SymbolicClassifier(callbacks=[told.append], settings=settings, **limits).fit(X, y > 1)
     assert told[-1].life >= 1
+
+
+# Lives on workers: an executor of threads, which is slow, but begins at once.
+
+
+def shared(
+    until: Callable[[Progress], object], executor: Any = None, state: State | None = None, **options: Any
+) -> Any:
+    """A search without end, its states and what it reported, with the lives of an executor of threads."""
+    states: list[State] = []
+    told: list[Progress] = []
+
+    def report(progress: Progress) -> object:
+        told.append(progress)
+        time.sleep(0.02)  # so that workers come further
+        return until(progress)
+
+    given = {"population": 20, "seeding": 0.0, "max_size": 12, "stop_loss": 0.0, "stagnation": None, **options}
+    settings = settings_from(primitives=PRIMITIVES, **{"seconds": None, **given})
+    with executor or ThreadPoolExecutor(1) as threads, opened(threads) as pool:
+        result = search(rows(), settings, Observers(report, state=state, save=states.append, pool=pool))
+    return result, states, told
+
+
+def test_lives_of_workers_count_and_what_they_find_stays():
+    result, states, told = shared(lambda progress: progress.life >= 4)
+    _, _, own = found(population=20)
+    lengths = [next(each.generation for each in own if each.life == life) for life in (1, 2)]
+    assert told[-1].generation > lengths[1] > lengths[0]  # the first life of this process lasts a few generations
+    best = [progress.best_loss for progress in told]
+    assert best == sorted(best, reverse=True)
+    past = states[-1].past.archive
+    assert past is not None
+    assert best[-1] == min(past.best_loss, states[-1].archive.best_loss)
+    assert result.evaluations >= told[-1].evaluations
+    assert result.stopped_by == "callback"
+
+
+def test_a_life_of_a_worker_that_finds_what_is_good_enough_ends_the_search():
+    enough = found(population=20)[0].front[-1].loss / 5
+    # The life of this process takes half a second a generation.
+    result, states, _ = shared(lambda progress: time.sleep(0.5), stop_loss=enough)
+    assert result.stopped_by == "loss"
+    assert states[-1].archive.best_loss > enough * np.var(rows().target)
+
+
+def test_a_run_with_workers_goes_on_with_what_their_lives_found():
+    _, states, told = shared(lambda progress: progress.life >= 3)
+    result, _, later = shared(lambda progress: progress.life >= 5, state=read_again(states[-1]))
+    assert later[0].generation == states[-1].generation
+    assert later[0].best_loss == told[-1].best_loss
+    assert result.evaluations > states[-1].evaluations
+
+
+def test_an_interrupt_keeps_what_workers_found():
+    def interrupt(progress: Progress) -> None:
+        if progress.life >= 2:
+            seen.append(progress.best_loss)
+            raise KeyboardInterrupt
+
+    seen: list[float] = []
+    result, states, _ = shared(interrupt)
+    assert result.stopped_by == "interrupted"
+    assert result.evaluations >= states[-1].evaluations
+
+
+class Lost(ThreadPoolExecutor):
+    """An executor whose tasks are all lost."""
+
+    def submit(self, *task: Any, **options: Any) -> Any:
+        future: Future[Any] = Future()
+        future.set_exception(OSError("the cable was cut"))
+        return future
+
+
+def test_a_search_goes_on_alone_if_all_workers_are_lost():
+    with pytest.warns(RuntimeWarning, match="workers were lost 10 times .OSError: the cable was cut.; this process"):
+        result, _, told = shared(lambda progress: progress.life >= 2, Lost(1))
+    assert (result.stopped_by, told[-1].life) == ("callback", 2)
+
+
+def test_the_time_ends_lives_of_workers_too():
+    began = time.monotonic()
+    result, _, told = shared(lambda progress: None, seconds=3.0)
+    assert result.stopped_by == "seconds"
+    assert told[-1].life >= 1
+    assert time.monotonic() - began < 9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["formula", "constraints", "template", "classes", "own loss"])
+def test_lives_of_all_kinds_of_problems_are_sent_to_processes(kind: str):
+    told: list[Progress] = []
+    X, y = rows().columns.T, rows().target
+
+    def report(progress: Progress) -> bool:
+        told.append(progress)
+        return progress.life >= 4
+
+    options: dict[str, Any] = {"seconds": 60, "stagnation": None, "population": 20, "seeding": 0.0, "stop_loss": 0.0}
+    own = {
+        "formula": {},
+        "constraints": {"constraints": {"monotonic": {"x0": "increasing"}}},
+        "template": {"template": "f(x0) + a*x1"},
+        "own loss": {"loss": lambda prediction, target: abs(prediction - target) ** 1.5},
+    }
+    if kind == "classes":
+        settings = {"stagnation": None, "seeding": 0.0}
+        shine.SymbolicClassifier(
+            callbacks=[report], settings=settings, max_time=60, stop_loss=0.0, population_size=20, executor=1
+        ).fit(X, y > 1)
+    else:
+        shine.evolve(X, y, report=report, workers=1, **options, **own[kind])
+    assert told[-1].life >= 4
