@@ -170,6 +170,7 @@ def _lived(
         """Save each generation as it was on the sample that it was made on: the number of that sample follows."""
         nonlocal state, is_over
         state = found
+        lives.look()
         if description is not None:
             gain, most = found.archive.gain(description), StopSettings.stagnation
             is_over = found.stagnation.is_over(found.generation, most or 0, 0.0, gain)
@@ -181,7 +182,6 @@ def _lived(
         nonlocal told, asked
         if progress.generation > told:
             told = progress.generation
-            lives.look()
             if lives.past.archive is not None:
                 front, scores = lives.past.archive.joined(progress.front, progress.scores).front(stop.loss)
                 progress = replace(progress, front=front, scores=scores, life=lives.past.lives)
