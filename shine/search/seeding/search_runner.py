@@ -183,7 +183,10 @@ class SearchRunner:
 
     def _run_locally(self, step: Step) -> SearchResult:
         assert isinstance(step, NextSearch)
-        return run_search(step.search, step.screen, lambda: self.effort.deadline.is_over)
+        effort = self.effort
+        # Its own work is counted already.
+        search = step.search.within(step.search.work + effort.most - effort.work)
+        return run_search(search, step.screen, lambda: effort.deadline.is_over)
 
     def _round(self, plan: Iterator[Step]) -> list[tuple[Step, Mapping[str, Any]]]:
         """The steps of a round, each with the state of the generator there."""

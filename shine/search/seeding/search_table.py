@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from shine.search.seeding.bank.bank_growth import BankGrowth
@@ -45,6 +45,8 @@ class Search:
         Coordinates beyond which it runs two rounds later, as it takes seconds, and most formulas are found before.
     work : int
         What it counts as, besides the members of its bank: its time, as that of the others is about 50 µs a unit.
+    hurried : partial, optional
+        What runs where it is more work than is left.
     """
 
     find: partial[Iterator[Estimate]]
@@ -53,6 +55,7 @@ class Search:
     divides: bool = False
     most_coordinates: float = math.inf
     work: int = A_SEARCH
+    hurried: partial[Iterator[Estimate]] | None = None
 
     @property
     def is_slow(self) -> bool:
@@ -63,6 +66,10 @@ class Search:
     def name(self) -> str:
         """The name of the generator function."""
         return self.find.func.__name__
+
+    def within(self, left: float) -> Search:
+        """The search for so much work that is left."""
+        return self if self.hurried is None or self.work <= left else replace(self, find=self.hurried)
 
     def estimates(self, screen: Screen) -> Iterator[Estimate]:
         """Its finds on a screen."""
@@ -109,6 +116,7 @@ SEARCHES = (
         fill=BankGrowth.fill_with_simple_terms,
         most_coordinates=2,
         work=30_000,
+        hurried=partial(sums_with_curves, most=160, terms=3),  # two thirds of the time go to sums of four and more
     ),
 )
 """All searches, the fast ones first: an exact formula ends the stage before the slow ones run."""
