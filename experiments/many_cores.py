@@ -3,7 +3,8 @@
 One thread runs a search, and notes for each stage the processor time of compiled loops, which threads share, and of
 all else, which is serial. Then each loop is shared out as `shine.compiler.threads.Workers` does, in blocks that take
 equally long, over 2 to 64 threads (Amdahl, Proc. AFIPS 30, 1967). To start a thread costs what it costs here. For
-processes that share islands see `islands.py schedule`.
+processes that share islands see `islands.py schedule`. `--kinds` prints what default searches of five tables
+take, with one thread and with two.
 """
 
 from __future__ import annotations
@@ -118,13 +119,44 @@ def show(title: str, times: Times, start: float) -> None:
     print("times   " + "".join(f"{whole[1] / whole[threads]:8.2f}" for threads in THREADS))
 
 
+KINDS: tuple[tuple[int, int, float, Callable[..., np.ndarray]], ...] = (
+    (60, 2, 0.1, lambda a, b: a**1.5 / b),
+    (1000, 5, 0.1, lambda a, b, c, d, e: a * np.exp(-b / 2) + np.sqrt(c) * d / (e + 1)),
+    (10_000, 10, 0.1, lambda a, b, c, d, e, f, *_: a * np.sin(b) + c / (d + e) + np.log(f)),
+    (300, 50, 0.1, lambda *x: x[3] * x[10] / (1 + x[20] ** 2) + x[30]),
+    (500, 5, 0.0, lambda a, b, c, d, e: a * np.sin(b * c) / (d + np.exp(e / 3))),
+)
+"""Tables: rows, columns, noise as a share of the target's deviation, law."""
+
+
+def show_kinds() -> None:
+    """Print seconds of the clock and of the processor, the generations and the formula of each kind."""
+    rng = np.random.default_rng(1)
+    for rows, columns, noise, law in KINDS:
+        X = rng.uniform(1, 4, (rows, columns))
+        y = law(*X.T)
+        y = y + rng.normal(0, 1, rows) * noise * y.std()
+        for threads in (1, 2):
+            clock, processor = time.perf_counter(), time.process_time()
+            result = shine.evolve(X, y, threads=threads)
+            spent = time.perf_counter() - clock, time.process_time() - processor
+            print(
+                f"{rows} x {columns}, noise {noise:g}, {threads} threads {spent[0]:6.1f} s, of the processor {spent[1]:6.1f}; "
+                f"{result.generations} generations, {result.best.expression}",
+                flush=True,
+            )
+
+
 def main() -> None:
     """Print the tables of two runs: evolution alone, and a search as users start it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0, help="limit of the search with seeding [5]")
     parser.add_argument("--problem", type=int, default=0, help="which of the hard formulas of islands.py [0]")
+    parser.add_argument("--kinds", action="store_true", help="default searches of five tables instead")
     options = parser.parse_args()
     shine.evolve(np.array([[1.0], [2.0]]), [1.0, 3.0], generations=0)  # compiled once per computer: not counted
+    if options.kinds:
+        return show_kinds()
     start, formula = start_of_a_thread(), HARD[options.problem]
     print(f"{formula} with 10 % noise; starting a thread costs {1e6 * start:.0f} microseconds")
     evolution = {"population": 1000, "max_size": 30, "generations": 50, "seconds": None, "seeding": 0.0}

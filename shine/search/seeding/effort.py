@@ -60,7 +60,7 @@ class Effort:
     pause : float
         The work after which the stage pauses.
     pause_deadline : Deadline
-        When it pauses at the latest.
+        When it pauses at the latest; the search that runs ends there.
     """
 
     most: float = math.inf

@@ -186,7 +186,7 @@ class SearchRunner:
         effort = self.effort
         # Its own work is counted already.
         search = step.search.within(step.search.work + effort.most - effort.work)
-        return run_search(search, step.screen, lambda: effort.deadline.is_over)
+        return run_search(search, step.screen, lambda: effort.deadline.is_over or effort.pause_deadline.is_over)
 
     def _round(self, plan: Iterator[Step]) -> list[tuple[Step, Mapping[str, Any]]]:
         """The steps of a round, each with the state of the generator there."""

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -31,9 +32,10 @@ from shine.search.seeding import SeedingSettings, SeedingTask, find_guesses, sea
 from shine.search.seeding.bank.coordinates import Coordinates
 from shine.search.seeding.bank.formula_writer import Writer
 from shine.search.seeding.effort import Deadline, Effort
+from shine.search.seeding.screen.estimates import Estimate
 from shine.search.seeding.screen.screen import Screen
 from shine.search.seeding.screen.skeletons import Rows
-from shine.search.seeding.search_runner import LightScreen, RoundEnd, SearchRunner, run_search
+from shine.search.seeding.search_runner import LightScreen, NextSearch, RoundEnd, SearchRunner, run_search
 from shine.search.seeding.search_table import SEARCHES, Search
 
 LAWS = (
@@ -307,6 +309,35 @@ def test_the_generator_ends_where_the_plan_was_left(at_once):
     points.close()
     assert len(drawn_there) == 2
     assert rng.bit_generator.state == drawn_there[0]
+
+
+def found_within(search, **limits):
+    """Estimates that a search is asked for, as a step of a plan under an effort with limits."""
+    asked = []
+
+    def find(screen, count):
+        for _ in range(count):
+            asked.append(count)
+            yield Estimate(0.5, 3, lambda: None)
+
+    named = partial(find, count=100), partial(find, count=30)
+    step = NextSearch(replace(search, find=named[0], hurried=named[1], work=1000), screen(rounds=1), 0)
+    runner = SearchRunner(None, Effort(work=1000.0, **limits), np.random.default_rng(0))
+    for _, see in runner(iter([step, RoundEnd()])):
+        see()
+        break
+    return asked
+
+
+def test_a_search_ends_where_the_stage_pauses_by_the_clock():
+    assert found_within(SEARCHES[-1]) == [100] * 100
+    assert len(found_within(SEARCHES[-1], pause_deadline=Deadline(lambda: 1.0, 0.0))) == 16
+    assert len(found_within(SEARCHES[-1], deadline=Deadline(lambda: 1.0, 0.0))) == 16
+
+
+def test_a_search_that_is_more_work_than_is_left_hurries():
+    assert found_within(SEARCHES[-1], most=1000.0) == [100] * 100
+    assert found_within(SEARCHES[-1], most=999.0) == [30] * 30
 
 
 def screen(functions=("add", "mul", "div", "exp", "sin"), capacity=300, rounds=2):
