@@ -141,7 +141,8 @@ def show_kinds() -> None:
             result = shine.evolve(X, y, threads=threads)
             spent = time.perf_counter() - clock, time.process_time() - processor
             print(
-                f"{rows} x {columns}, noise {noise:g}, {threads} threads {spent[0]:6.1f} s, of the processor {spent[1]:6.1f}; "
+                f"{rows} x {columns}, noise {noise:g}, {threads} threads {spent[0]:6.1f} s, "
+                f"of the processor {spent[1]:6.1f}; "
                 f"{result.generations} generations, {result.best.expression}",
                 flush=True,
             )
