@@ -252,30 +252,30 @@ class Stream(Generic[Task, Value]):
     def ready(self) -> list[Value]:
         """The results that are there; as many tasks follow. An error that a task raised is raised here."""
         over = [future for future in self._futures if future.done()]
-        self._futures = [future for future in self._futures if not future.done()]
-        found = self._values(over)
-        if any(each.exception() is None and each.result().absent for each in over):
+        if not over:
+            return []
+        self._futures = [future for future in self._futures if future not in over]
+        done, lost = self._done(over)
+        if any(each.absent for each in done):
             # Workers of another file system: from now on the value travels with the tasks.
             self._ticket = self._shipment.loaded()
-        if over:
-            lost = next((error for each in over if (error := each.exception()) is not None), None)
-            self._failures = self._failures + 1 if lost is not None and not found else 0
-            if self._failures < MOST_TRIES:
-                self._submit()
-            else:
-                warnings.warn(
-                    f"workers were lost {MOST_TRIES} times ({_told(lost)}); this process goes on alone: check them",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
-        return found
+        self._failures = 0 if done else self._failures + 1
+        if self._failures < MOST_TRIES:
+            self._submit()
+        else:
+            warnings.warn(
+                f"workers were lost {MOST_TRIES} times ({_told(lost[0])}); this process goes on alone: check them",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return [each.value for each in done if not each.absent]
 
     def finished(self, seconds: float) -> list[Value]:
         """The results that are there after some seconds; no task begins any more."""
         self.cancel()
-        begun = [future for future in self._futures if not future.cancelled()]
-        wait(begun, timeout=seconds)
-        return self._values([future for future in begun if future.done()])
+        wait(self._futures, timeout=seconds)
+        done, _ = self._done([future for future in self._futures if future.done()])
+        return [each.value for each in done if not each.absent]
 
     def cancel(self) -> None:
         """Take back the tasks that have not begun."""
@@ -286,11 +286,14 @@ class Stream(Generic[Task, Value]):
         for _ in range(MOST - len(self._futures)):
             self._futures.append(self._pool.submit(_done, self._function, self._ticket, next(self._tasks)))
 
-    def _values(self, futures: Sequence[Future[Done]]) -> list[Value]:
-        done = [future.result() for future in futures if future.exception() is None]
-        for error in (each.error for each in done if each.error is not None):
-            raise error
-        return [each.value for each in done if not each.absent]
+    def _done(self, futures: Sequence[Future[Done]]) -> tuple[list[Done], list[BaseException]]:
+        """The results of futures that are over, and the errors of those that executors have lost."""
+        errors = [CancelledError() if future.cancelled() else future.exception() for future in futures]
+        done = [future.result() for future, error in zip(futures, errors, strict=True) if error is None]
+        for each in done:
+            if each.error is not None:
+                raise each.error
+        return done, [error for error in errors if error is not None]
 
 
 def _told(error: BaseException | None) -> str:

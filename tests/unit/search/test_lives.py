@@ -214,6 +214,7 @@ def test_lives_of_workers_count_and_what_they_find_stays():
     assert result.stopped_by == "callback"
 
 
+@pytest.mark.slow
 def test_a_life_of_a_worker_that_finds_what_is_good_enough_ends_the_search():
     enough = found(population=20)[0].front[-1].loss / 5
     # The life of this process takes half a second a generation.
@@ -257,6 +258,7 @@ def test_a_search_goes_on_alone_if_all_workers_are_lost():
     assert (result.stopped_by, told[-1].life) == ("callback", 2)
 
 
+@pytest.mark.slow
 def test_the_time_ends_lives_of_workers_too():
     began = time.monotonic()
     result, _, told = shared(lambda progress: None, seconds=3.0)

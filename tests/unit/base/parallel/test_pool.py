@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
 
 import cloudpickle
 import pytest
 from unit.base.parallel.executors import Unreliable
 
 from shine.base.errors import WorkerError
-from shine.base.parallel import Pool, Round, Shipment, opened
+from shine.base.parallel import Pool, Round, Shipment, Stream, opened
 
 # Processes need not find this file: where others have installed a package `tests`, they would find that.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -140,6 +142,46 @@ def test_a_lighter_form_travels_in_place_of_a_value():
 def test_functions_without_a_name_travel():
     with opened(workers=2) as pool, Shipment(lambda: 7) as shipment:
         assert list(Round(pool, lambda shared, task, stopped: shared() + task, [1], shipment).results()) == [8]
+
+
+def drained(stream: Stream[int, int], count: int) -> list[int]:
+    """The first results of a stream, in any order."""
+    found: list[int] = []
+    while len(found) < count:
+        found += stream.ready()
+        time.sleep(0.001)
+    return found
+
+
+@pytest.mark.parametrize(
+    "made",
+    [partial(ThreadPoolExecutor, 2), partial(Elsewhere, 2), partial(Unreliable, 0.3), partial(Unreliable, 0.6, 1)],
+    ids=["threads", "elsewhere", "unreliable", "very unreliable"],
+)
+def test_a_stream_has_the_results_of_tasks_that_are_not_lost(made):
+    with made() as executor, opened(executor) as pool, Shipment([1, 2]) as shipment:
+        stream = Stream(pool, plus, itertools.count(), shipment)
+        found = drained(stream, 300)
+        assert len(set(found)) == len(found)
+        assert min(found) >= 3
+        stream.cancel()
+        assert set(stream.finished(5.0)).isdisjoint(found)
+        assert stream.finished(0.0) == stream.finished(0.0)
+
+
+def test_an_error_of_a_task_of_a_stream_is_raised():
+    with ThreadPoolExecutor(2) as executor, opened(executor) as pool, Shipment(None) as shipment:
+        stream = Stream(pool, lambda shared, task, stopped: failing(task), itertools.count(), shipment)
+        with pytest.raises(KeyError):
+            drained(stream, 1)
+        stream.cancel()
+
+
+def test_a_stream_whose_workers_are_all_lost_says_so_once():
+    with opened(Unreliable(1.0)) as pool, Shipment(None) as shipment:
+        stream = Stream(pool, plus, itertools.count(), shipment)
+        with pytest.warns(RuntimeWarning, match="workers were lost 10 times .*this process goes on alone"):
+            assert [stream.ready() for _ in range(20)] == [[]] * 20
 
 
 def test_what_cannot_travel_is_rejected():
