@@ -17,6 +17,7 @@ import os
 import pickle
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass
 from statistics import fmean, median
 from unittest.mock import patch
@@ -227,7 +228,8 @@ def seeding(problems: int, workers: int, noise: float) -> None:
     functions, names = primitive_table(PRIMITIVES)
     ratios = []
     with opened(workers) as pool:
-        list(pool.results(abs, range(workers)))  # the processes begin
+        begun = [pool.submit(abs, number) for number in range(workers)]
+        wait(begun)  # the processes begin
         for text in HARD[:problems]:
             dataset = table(text, noise, rows=1000)
             primitives = PrimitiveSet(select(functions, names), dataset.features)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import shine
-from shine.base.distribution import DISTRIBUTION
+from shine.base.errors import DISTRIBUTION
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(shine.__file__).parent

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from shine.base.distribution import DISTRIBUTION
+DISTRIBUTION = "shine-gp"
+"""The name by which package indexes know Shine; `shine` is another project there."""
 
 MOST_PROBLEMS = 50
 """Most problems of a configuration that the message of its error lists."""

@@ -12,7 +12,7 @@ import pytest
 from cli.commandline import process, shine
 
 import shine as package
-from shine.base.distribution import DISTRIBUTION
+from shine.base.errors import DISTRIBUTION
 
 
 @pytest.fixture

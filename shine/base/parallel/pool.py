@@ -66,22 +66,6 @@ class Pool:
             )
         return future
 
-    def results(self, function: Callable[[Task], Value], tasks: Sequence[Task]) -> Iterator[Value]:
-        """The results of a function, in the order of the tasks; those of dead workers are done again.
-
-        An error that the function raises is raised here, in the place of its result.
-        """
-        this_round = Round(self, _without_shipment, [(function, task) for task in tasks])
-        try:
-            yield from this_round.results()
-        finally:
-            this_round.cancel()
-
-
-def _without_shipment(value: None, task: tuple[Callable[[Any], Any], Any], stopped: Callable[[], bool]) -> Any:
-    function, argument = task
-    return function(argument)
-
 
 def _done(function: Callable[[Any, Any, Callable[[], bool]], Any], ticket: Ticket | None, task: Any) -> Done:
     """Do a task in a worker."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shine.base.distribution import DISTRIBUTION
+from shine.base.errors import DISTRIBUTION
 from shine.base.typing import Indices
 from shine.compiler.threads import processors
 from shine.data.datasets.dataset import Dataset

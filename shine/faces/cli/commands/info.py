@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from shine.base.distribution import DISTRIBUTION
-from shine.base.errors import ConfigError, needing
+from shine.base.errors import DISTRIBUTION, ConfigError, needing
 from shine.faces.cli.options import FILE, json_option, set_option
 from shine.faces.cli.output import USAGE, print_json
 

@@ -8,6 +8,7 @@ import sys
 from importlib.util import find_spec
 
 import pytest
+from unit.base.parallel.executors import results
 
 from shine.base.parallel import ParallelSettings, opened
 from shine.base.parallel.opening import CLASSES, jobs_of
@@ -31,7 +32,7 @@ def test_clients_clusters_and_addresses_do_tasks():
     with local as cluster, distributed.Client(cluster) as client:
         for source in (client, cluster, cluster.scheduler_address):
             with opened(source) as pool:
-                assert list(pool.results(abs, [-1, 2])) == [1, 2]
+                assert results(pool, abs, [-1, 2]) == [1, 2]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from concurrent.futures import BrokenExecutor
 import psutil
 import pytest
 from joblib import Parallel, delayed
+from unit.base.parallel.executors import results
 
 from shine.base.parallel import opened, opening
 
@@ -29,9 +30,9 @@ def test_processes_that_are_still_busy_end_with_an_interrupted_block():
 def test_other_users_of_joblib_have_processes_of_their_own():
     with opened(workers=2) as pool:
         assert pool is not None
-        assert list(pool.results(abs, [-1, -2])) == [1, 2]
+        assert results(pool, abs, [-1, -2]) == [1, 2]
         assert Parallel(2)(delayed(abs)(-n) for n in range(3)) == [0, 1, 2]
-        assert list(pool.results(abs, [-3])) == [3]
+        assert results(pool, abs, [-3]) == [3]
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from functools import partial
 
 import cloudpickle
 import pytest
-from unit.base.parallel.executors import Unreliable
+from unit.base.parallel.executors import Unreliable, results
 
 from shine.base.errors import WorkerError
 from shine.base.parallel import Pool, Round, Shipment, Stream, opened
@@ -73,31 +73,31 @@ class Elsewhere(ThreadPoolExecutor):
 
 def test_results_keep_the_order_of_the_tasks():
     with ThreadPoolExecutor(2) as executor, opened(executor) as pool:
-        assert list(pool.results(slowly, [0.02, 0.0, 0.01])) == [0.02, 0.0, 0.01]
+        assert results(pool, slowly, [0.02, 0.0, 0.01]) == [0.02, 0.0, 0.01]
 
 
 def test_an_error_of_the_task_is_raised_and_not_tried_again():
     with ThreadPoolExecutor(2) as executor, opened(executor) as pool, pytest.raises(KeyError, match="3"):
-        list(pool.results(failing, [3, 4]))
+        results(pool, failing, [3, 4])
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_tasks_that_an_executor_loses_are_done_again(seed):
     executor = Unreliable(0.3, seed)
     with opened(executor) as pool:
-        assert list(pool.results(square, range(20))) == [n * n for n in range(20)]
+        assert results(pool, square, range(20)) == [n * n for n in range(20)]
     assert executor.faults
 
 
 def test_this_process_does_what_no_worker_does():
     with opened(Unreliable(1.0)) as pool, pytest.warns(RuntimeWarning, match="lost a task 10 times.*itself"):
-        assert list(pool.results(square, [3])) == [9]
+        assert results(pool, square, [3]) == [9]
 
 
 @pytest.mark.slow
 def test_a_task_that_never_ends_is_given_away_again():
     executor = Forgetful()
-    assert list(Pool(lambda: executor, least_wait=0.0).results(square, [1, 2, 3])) == [1, 4, 9]
+    assert results(Pool(lambda: executor, least_wait=0.0), square, [1, 2, 3]) == [1, 4, 9]
     assert executor.count == 4
 
 
@@ -105,7 +105,7 @@ def test_a_task_that_never_ends_is_given_away_again():
 def test_killed_processes_are_replaced(tmp_path):
     with opened(workers=2) as pool:
         paths = [str(tmp_path / name) for name in "abc"]
-        assert list(pool.results(dies_once, paths)) == paths
+        assert results(pool, dies_once, paths) == paths
 
 
 def always_dies(path: str) -> str:
@@ -116,7 +116,7 @@ def always_dies(path: str) -> str:
 @pytest.mark.slow
 def test_a_task_that_kills_its_workers_does_not_kill_this_process():
     with opened(workers=1) as pool, pytest.raises(WorkerError, match="workers died 10 times over one task"):
-        list(pool.results(always_dies, ["a"]))
+        results(pool, always_dies, ["a"])
 
 
 def test_a_shipment_is_shared_by_all_tasks():
