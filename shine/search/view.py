@@ -23,7 +23,7 @@ from shine.lang.population import Population
 from shine.lang.presentation import presented
 from shine.lang.vocabulary import primitive_table
 from shine.search.evolution.observers import SearchView, Shown
-from shine.search.evolution.operators.limits import excess
+from shine.search.evolution.operators.slots import excess
 from shine.search.models.certainty import Choice
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model

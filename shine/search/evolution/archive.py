@@ -22,7 +22,7 @@ from shine.lang.population import Population
 from shine.search.description import DescriptionLength
 from shine.search.evolution.complexity import SLACK, code_weights, complexities, line_costs, weighed
 from shine.search.evolution.memory import symbols
-from shine.search.evolution.operators.limits import at_width
+from shine.search.evolution.operators.slots import at_width
 
 KEPT = 3
 """Formulas kept of each complexity. Where noise hides which is the law, the second or third best may be it; and as

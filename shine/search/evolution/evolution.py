@@ -21,7 +21,7 @@ from shine.search.evolution.epochs import Epoch, EpochResult, Founding, LocalEpo
 from shine.search.evolution.islands import Island, migrated
 from shine.search.evolution.memory import Known
 from shine.search.evolution.observers import NOBODY, Observers, Progress, is_true
-from shine.search.evolution.operators.limits import at_width, excess, width_of
+from shine.search.evolution.operators.slots import at_width, excess, width_of
 from shine.search.evolution.run_state import State, check_state
 from shine.search.evolution.scoring import OutOfTime, Scorer, Scoring
 from shine.search.evolution.settings import EvolutionSettings, StopSettings

@@ -18,8 +18,15 @@ from shine.search.description import Stagnation
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.islands import Island
 from shine.search.evolution.memory import Known
-from shine.search.evolution.operators.limits import formula_depths, formula_limits, formula_sizes, width_of
-from shine.search.evolution.operators.slots import Slot, SlottedSet, ends_of_slots
+from shine.search.evolution.operators.slots import (
+    Slot,
+    SlottedSet,
+    ends_of_slots,
+    formula_depths,
+    formula_limits,
+    formula_sizes,
+    width_of,
+)
 from shine.search.evolution.run_state_checks import (
     check_archive,
     check_formulas,

@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import Self
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from shine.search.constraints.compiled import CompiledConstraints, ConstrainedEv
 from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome, Start
 from shine.search.evolution.observers import Observers, Progress, SearchView
-from shine.search.evolution.operators.limits import formula_depths
+from shine.search.evolution.operators.slots import formula_depths
 from shine.search.evolution.run_state import State
 from shine.search.evolution.settings import StopSettings
 from shine.search.finishing.end import Finish
@@ -98,6 +99,12 @@ class OneFormula(Problem):
     def start(self) -> Start:
         """Features and functions, guesses over the scaled data, and the seeding."""
         return Start(self.task.primitives, self.task.guesses, Slices(self._seeded))
+
+    def alone(self) -> Self:
+        """Its task has few rows, too."""
+        own = super().alone()
+        own.task = replace(self.task, dataset=self.sample, user_rows=self.sample)
+        return own
 
     @property
     def longest(self) -> int:
@@ -268,6 +275,12 @@ class FormulaProblem(OneFormula):
             self._interrupted = True
         else:
             self.task = replace(task, dataset=rows)
+
+    def alone(self) -> Self:
+        """Without the rows of the end."""
+        own = super().alone()
+        del own._split, own._with_outliers, own._all_rows
+        return own
 
     @property
     def stop(self) -> StopSettings:

@@ -87,9 +87,12 @@ class Problem(ABC):
         self.budget = TimeBudget(settings.stop.seconds, clock=observers.clock, began=observers.began)
 
     def alone(self) -> Self:
-        """The problem for a life in a worker, which nobody follows, and whose clock alone ends it."""
+        """The problem for a life in a worker, which nobody follows, and whose clock alone ends it; with few rows."""
         own = copy(self)
         own.observers, own.threads, own.budget = NOBODY, self.island_threads, TimeBudget(None)
+        own.rows = own.user_rows = self.sample
+        if self.interval:
+            own.rows = replace(self.rows, all_rows=None, known_ranges=self.rows.ranges)
         return own
 
     @property

@@ -34,7 +34,7 @@ from shine.lang.python.known import BOOLEAN
 from shine.lang.vocabulary import primitive_table
 from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.constraints.constraints import Constraints, check_constraints
-from shine.search.evolution.operators.limits import excess
+from shine.search.evolution.operators.slots import excess
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.scaling import Scaling, without_line
 from shine.search.problem.settings import FitnessSettings

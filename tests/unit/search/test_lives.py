@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -292,3 +293,22 @@ def test_lives_of_all_kinds_of_problems_are_sent_to_processes(kind: str):
     else:
         shine.evolve(X, y, report=report, workers=1, **options, **own[kind])
     assert told[-1].life >= 4
+
+
+@pytest.mark.slow
+def test_lives_of_streamed_rows_are_sent_with_the_rows_in_memory(tmp_path: Path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow")
+    data, told = rows(60_000), list[Progress]()
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(arrow.table({"a": data.columns[0], "b": data.columns[1], "y": data.target}), path)
+
+    def report(progress: Progress) -> bool:
+        told.append(progress)
+        return progress.life >= 2
+
+    opened_rows = shine.data.open_dataset(path, stream=True)
+    limits: dict[str, Any] = {"seconds": 60, "stagnation": None, "population": 20, "seeding": 0.0, "stop_loss": 0.0}
+    result = shine.evolve(opened_rows, "y", report=report, workers=1, rows=1000, **limits)
+    assert told[-1].life >= 2
+    assert np.isfinite(result.best.loss)

@@ -4,7 +4,7 @@ from unit.search.evolution.habitats import PRIMITIVES
 from unit.search.evolution.oracles import assert_same, population_of
 
 from shine.search.evolution.memory import hashes
-from shine.search.evolution.operators.limits import at_width
+from shine.search.evolution.operators.slots import at_width
 
 EVERYONE = population_of(["x", "x neg neg", "x y add neg neg neg"], PRIMITIVES, 15)
 

@@ -14,14 +14,20 @@ from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.complexity import complexities
-from shine.search.evolution.operators.limits import formula_depths, formula_sizes, width_of
 from shine.search.evolution.operators.slot_breeding import (
     assembled,
     breed_slots,
     created_with_slots,
     formulas_in,
 )
-from shine.search.evolution.operators.slots import Slot, SlottedSet, ends_of_slots
+from shine.search.evolution.operators.slots import (
+    Slot,
+    SlottedSet,
+    ends_of_slots,
+    formula_depths,
+    formula_sizes,
+    width_of,
+)
 from shine.search.evolution.run_state import header_of_slots, keep_slots, slotted_set
 from shine.search.evolution.settings import EvolutionSettings
 
