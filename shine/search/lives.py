@@ -68,7 +68,7 @@ def evolved(problem: Problem, rng: np.random.Generator) -> Outcome:
 class _Lives:
     """The lives of a search that have ended, and those that workers have.
 
-    Those of workers depend on the clock by their number only: each follows from its key.
+    What a life finds follows from its key; how many end, and where the time ends the others, from the clock.
 
     Attributes
     ----------

@@ -167,8 +167,8 @@ def ignore(told: object) -> None:
     """Report or save nothing."""
 
 
-def nobody() -> None:
-    """No individuals arrive."""
+def no_arrivals() -> None:
+    """No individuals come from outside."""
 
 
 def is_true(answer: object) -> bool:
@@ -211,7 +211,7 @@ class Observers:
     visitor: Visitor | None = None
     state: State | None = None
     save: Callable[[State], None] = ignore
-    arrivals: Callable[[], Population | None] = nobody
+    arrivals: Callable[[], Population | None] = no_arrivals
     pool: Pool | None = None
     clock: Callable[[], float] = time.monotonic
     began: float | None = None

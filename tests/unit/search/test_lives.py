@@ -203,9 +203,7 @@ def shared(
 
 def test_lives_of_workers_count_and_what_they_find_stays():
     result, states, told = shared(lambda progress: progress.life >= 4)
-    _, _, own = found(population=20)
-    lengths = [next(each.generation for each in own if each.life == life) for life in (1, 2)]
-    assert told[-1].generation > lengths[1] > lengths[0]  # the first life of this process lasts a few generations
+    assert told[-1].generation > len(told)  # those of other processes count, which are not told one by one
     best = [progress.best_loss for progress in told]
     assert best == sorted(best, reverse=True)
     past = states[-1].past.archive
@@ -242,6 +240,7 @@ def test_an_interrupt_keeps_what_workers_found():
     result, states, _ = shared(interrupt)
     assert result.stopped_by == "interrupted"
     assert result.evaluations >= states[-1].evaluations
+    assert result.front[-1].loss <= seen[-1] * (1 + 1e-9)
 
 
 class Lost(ThreadPoolExecutor):
