@@ -140,20 +140,6 @@ def find_coefficients(n: int, width: int, mul: int, div: int, codes: Codes, leng
 
 
 @native("tapes", writes=1)
-def find_extremes(n: int, width: int, codes: Codes, lengths: Indices, values: Floats, limits: Floats,
-                  found: Mask) -> None:  # fmt: skip
-    """Write whether a finite constant is smaller than the first limit, and not 0, or larger than the second."""
-    low, high = limits[0], limits[1]
-    for i in range(n):
-        count = 0
-        for at in range(i * width, i * width + lengths[i]):
-            size = 0.0 - values[at] if values[at] < 0.0 else values[at]
-            beyond = max(min(size < low, size > 0.0), min(size > high, size < 1e999))
-            count += min(beyond, codes[at] == 0)
-        found[i] = count > 0
-
-
-@native("tapes", writes=1)
 def weigh_forms(n: int, forms: int, slopes: Floats, intercepts: Floats, sums: Floats, coefficients: Mask, costs: Floats,
                 found: Indices) -> None:  # fmt: skip
     """Write the rounded complexities of individuals with several lines each.

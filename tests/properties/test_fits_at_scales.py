@@ -63,3 +63,13 @@ def test_the_errors_of_a_fit_are_those_of_its_predictions(name, seed):
     assert some.any() and np.isfinite(true[some]).all()
     slack = np.maximum(most[some] - true[some], 0)
     assert (np.abs(fit.errors[some] - true[some]) <= 1e-6 * true[some] + slack).all()
+
+
+@pytest.mark.parametrize("guess", ["x1/-5.1e160*(x1*x0 + x0/(1.93 + 10.9*x1))", "1e160*(x0 + x1)"])
+def test_a_guess_of_an_extreme_scale_spoils_no_search(guess):
+    rows, noise = np.random.default_rng(1).uniform(0.5, 2, (60, 2)), np.random.default_rng(2).normal(size=60)
+    target = rows[:, 0] / (1 + rows[:, 1]) + 0.01 * noise
+    options = {"seed": 0, "population": 100, "generations": 5, "seeding": 0}
+    with_guess, without = (shine.evolve(rows, target, guesses=given, **options) for given in ([guess], []))
+    assert with_guess.best.r2 > without.best.r2 - 0.02
+    assert not any("e1" in model.expression or "e-1" in model.expression for model in with_guess.front)

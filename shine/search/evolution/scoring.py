@@ -8,101 +8,16 @@ from functools import partial
 
 import numpy as np
 
-from shine.base.typing import Codes, Floats, Hashes, Indices, Mask
-from shine.compiler.tapes import Subtrees, compare_rows, constant_counts, find_extremes
+from shine.base.typing import Floats, Hashes, Indices, Mask
+from shine.compiler.tapes import compare_rows, constant_counts
 from shine.evaluate.confirmation import Confirmation
 from shine.evaluate.protocols import ConstantFitter, FirstLines, PopulationEvaluator
 from shine.evaluate.scores import Scores
-from shine.lang.forms.primitives import CONSTANT
 from shine.lang.population import Population
 from shine.search.description import DescriptionLength
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.memory import CAPACITY, Known, Memory, distinct, hashes
 from shine.search.seeding.effort import Deadline
-
-ORDINARY = 2.0**64
-"""Factors up to this, 2e19, and down to its inverse stay: most constants of nature, and squares of numbers."""
-
-
-def without_common_factors(population: Population) -> Population:
-    """The individuals with factors beyond `ORDINARY` divided by powers of two; the same object if there is none."""
-    extreme = np.empty(len(population), np.bool_)
-    tapes = population.codes, population.sizes, population.values
-    find_extremes(len(population), population.width, *tapes, np.array([1 / ORDINARY, ORDINARY]), extreme)
-    rows = np.flatnonzero(extreme)
-    if not len(rows):
-        return population
-    some, values = population.take(rows), population.values.copy()
-    subtrees, functions = Subtrees.of(some).sizes, {code: name for name, code in some.primitives.function_codes.items()}
-    for place, row in enumerate(rows.tolist()):
-        length = int(some.sizes[place])
-        factors = _Factors(some.codes[place, :length], values[row, :length], subtrees[place], functions)
-        factors.divide(length - 1, factors.exponents[length - 1])
-    return replace(population, values=values)
-
-
-class _Factors:
-    """The power of two that each subtree of a tape can give away, and has of its own to give.
-
-    Attributes
-    ----------
-    exponents : list of int
-        Exponent of the factor of each subtree; 0 if it is ordinary.
-    """
-
-    def __init__(self, codes: Codes, values: Floats, subtrees: Floats, functions: dict[int, str]) -> None:
-        self._kinds = [functions.get(code, "constant" if code == CONSTANT else "feature") for code in codes.tolist()]
-        self._values, self._subtrees = values, subtrees.tolist()
-        self.exponents = [0] * len(codes)
-        self._gives = [False] * len(codes)
-        for at, kind in enumerate(self._kinds):
-            if kind == "constant":
-                size = abs(float(values[at]))
-                self._gives[at] = True
-                if np.isfinite(size) and size > 0 and not 1 / ORDINARY <= size <= ORDINARY:
-                    self.exponents[at] = int(np.frexp(size)[1]) - 1
-            elif kind in ("mul", "div"):
-                left, right = self._arguments(at)
-                self._gives[at] = self._gives[left] or self._gives[right]
-                self.exponents[at] = self._of_factors(kind, left, right)
-            elif kind in ("add", "sub"):
-                left, right = self._arguments(at)
-                self._gives[at] = self._gives[left] and self._gives[right]
-                own = sorted((self.exponents[left], self.exponents[right]), key=abs)
-                self.exponents[at] = own[0] if self._gives[at] and own[0] * own[1] > 0 else 0
-            elif kind == "neg":
-                self._gives[at], self.exponents[at] = self._gives[at - 1], self.exponents[at - 1]
-
-    def divide(self, at: int, exponent: int) -> None:
-        """Divide the subtree that ends at a position by a power of two, as far as it can be divided."""
-        waiting = [(at, exponent)]
-        while waiting:
-            at, exponent = waiting.pop()
-            kind = self._kinds[at]
-            if kind == "constant":
-                self._values[at] = np.ldexp(self._values[at], -exponent)
-            elif kind == "neg":
-                waiting.append((at - 1, exponent))
-            elif kind in ("mul", "div"):
-                left, right = self._arguments(at)
-                if exponent == self._of_factors(kind, left, right):
-                    waiting += [(left, self.exponents[left]), (right, self.exponents[right])]
-                elif self._gives[left]:
-                    waiting.append((left, exponent))
-                else:
-                    waiting.append((right, exponent if kind == "mul" else -exponent))
-            elif kind in ("add", "sub") and self._gives[at]:
-                waiting += [(each, exponent) for each in self._arguments(at)]
-
-    def _arguments(self, at: int) -> tuple[int, int]:
-        """Positions of the two arguments of a function."""
-        return at - 1 - self._subtrees[at - 1], at - 1
-
-    def _of_factors(self, kind: str, left: int, right: int) -> int:
-        """Exponent of a product or quotient."""
-        own, other = self.exponents[left], self.exponents[right]
-        return own + other if kind == "mul" else own - other
-
 
 FIRST_SLICE = 16
 """Individuals in the first slice, before the speed of the evaluator is known."""
@@ -126,8 +41,6 @@ class Scoring:
         Shows whether formulas still improve.
     confirmation : Confirmation, optional
         Computes the losses of formulas that enter the archive a second time.
-    scaled : bool
-        Whether losses are those of the best lines, so that the scale of an individual means nothing.
     first : PopulationEvaluator, optional
         Scores on the few rows that constants are fitted to. With it, offspring are fitted before they are scored on all
         rows, and given up there as soon as they are sure to be of no use: they get losses of inf.
@@ -137,7 +50,6 @@ class Scoring:
     fitter: Fitter | None = None
     description: DescriptionLength | None = None
     confirmation: Confirmation | None = None
-    scaled: bool = False
     first: PopulationEvaluator | None = None
 
 
@@ -171,7 +83,7 @@ class Scorer:
         self.evaluations, self.refuted = 0, 0
         self.archive = archive
         self._evaluator, self._fitter, self._deadline = scoring.evaluator, scoring.fitter, deadline
-        self._confirmation, self._scaled, self._first = scoring.confirmation, scoring.scaled, scoring.first
+        self._confirmation, self._first = scoring.confirmation, scoring.first
         self._memory = Memory(capacity, known)
         self._slice = FIRST_SLICE
         self._refuted: list[Hashes] = []
@@ -195,7 +107,6 @@ class Scorer:
         OutOfTime
             If the deadline passes before all of them are scored, and a formula with a finite loss is known.
         """
-        population = self._without_factors(population)
         every = hashes(population)
         first, inverse = distinct(every)
         keys = every[first]
@@ -268,10 +179,6 @@ class Scorer:
         self._slice = max(1, int(len(individuals) * min(0.2 / max(1e-9, elapsed), 1e6)))
         return individuals, before, after
 
-    def _without_factors(self, population: Population) -> Population:
-        """The individuals; if they have lines, without common factors of extreme size."""
-        return without_common_factors(population) if self._scaled else population
-
     def _confirmed(self, population: Population, scores: Scores) -> Mask:
         """Which individuals have losses that a second computation confirms."""
         if self._confirmation is None:
@@ -299,7 +206,7 @@ class Scorer:
         fitted, differ = self._fitter(individuals, scores, limits), np.empty(len(individuals), np.bool_)
         compare_rows(len(fitted), fitted.width, fitted.values, individuals.values, differ)
         changed = np.flatnonzero(differ)
-        return self._without_factors(fitted.take(changed)), changed
+        return fitted.take(changed), changed
 
 
 def _with_values(population: Population, rows: Indices, values: Floats) -> Population:

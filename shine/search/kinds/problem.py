@@ -110,9 +110,8 @@ class Problem(ABC):
         rows, fitting = (self.sample, self.fitting) if number == 0 else self.samples(number)
         steps = self.evolving.constant_steps
         fit = fitter(self.linearizer(fitting), steps, scaled=self.scaled, tolerance=self.tolerance) if steps else None
-        confirmation = self.confirmation(rows)
-        first = self.first(rows, fitting)
-        return Scoring(self.evaluator(rows), fit, self.description(rows), confirmation, self.scaled, first)
+        own = self.evaluator(rows), fit, self.description(rows), self.confirmation(rows)
+        return Scoring(*own, self.first(rows, fitting))
 
     def first(self, rows: Dataset, fitting: Dataset) -> PopulationEvaluator | None:
         """Scores on the rows that constants are fitted to, if that comes before scores (see `Scoring`)."""

@@ -66,8 +66,6 @@ def test_native_kernels_do_what_they_do_in_python():
          [np.empty(n, np.int64)]),
         (tapes.find_coefficients, (n, width, names["mul"], names["add"], codes, sizes, arities),
          [np.empty(n, np.bool_)]),
-        (tapes.find_extremes, (n, width, codes, sizes, population.values, np.array([0.1, 3.0])),
-         [np.empty(n, np.bool_)]),
         (tapes.weigh_forms, (n, 4, rng.choice([1.0, 2.0], 4 * n), rng.choice([-1.0, 0.0, 2.0], 4 * n),
                              9 * rng.random(n), mask, np.array([0.7, 1.2, 0.9, 0.5])), [np.empty(4 * n, np.int64)]),
         (tapes.find_largest, (n, 9, 30, losses, sizes, np.arange(0, 45, 5)), [np.empty(31), np.empty(9)]),
