@@ -160,6 +160,15 @@ class Inference:
         return covariance(self.likelihood, self.optimum.constants, self.optimum.total, self._kind)
 
     @property
+    def away(self) -> float:
+        """Distance of the formula's constants from the best ones in standard errors, by the likelihood."""
+        before, best, error = self.likelihood.total(self.form.values), self.optimum.total, self.basis.error
+        factor = error.log_likelihood
+        if factor is None:
+            factor = self.found.freedom / (error.degree or 2.0) / best if best > 0 else math.inf
+        return math.sqrt(2 * factor * (before - best)) if before > best else 0.0
+
+    @property
     def is_exact(self) -> bool:
         """Whether nothing but rounding is left of the errors."""
         return not self._underflows and self.optimum.total <= self._rounding
@@ -209,6 +218,7 @@ class Inference:
             self.basis.ranges([name for name in used if name not in form.names]),
             self.is_exact,
             tuple(sorted(form.held.places)),
+            self.away,
             tuple(self._notes()),
         )
 
@@ -264,19 +274,22 @@ class Inference:
         if self.basis.error.follows_from_moments and found.kind != "dependent" and not self.is_exact:
             notes.append(lack_of_fit(self.basis.rows, best.total, found.freedom))
         notes = [note for note in (*notes, found.note) if note]
-        return notes + rounded_notes(form.names, form.values, self.optimum.constants, found.matrix, found.undetermined)
+        given = form.names, form.values, best.constants, found.matrix, found.undetermined
+        return notes + rounded_notes(*given, self.away)
 
 
 def _numbers(values: Sequence[float]) -> str:
     return listed([f"{value:.4g}" for value in values])
 
 
-def rounded_notes(names: Sequence[str], values: Floats, best: Floats, covariance: Floats, lost: Mask) -> list[str]:
+def rounded_notes(
+    names: Sequence[str], values: Floats, best: Floats, covariance: Floats, lost: Mask, by_likelihood: float
+) -> list[str]:
     """Notes on constants that the search rounded to simple numbers (see `Uncertainty` for the parameters)."""
     with np.errstate(all="ignore"):
         away = np.abs(values - best) / np.sqrt(np.diagonal(covariance))
     # Standard errors that a constant of the formula may be away from its most likely value without a note.
     told = np.isfinite(away) & (away > 0.1) & ~lost
     likely = [f"{names[i]} = {best[i]:.6g}" for i in np.flatnonzero(told).tolist()]
-    is_near = distance(values, best, covariance, lost) <= FAR
+    is_near = distance(values, best, covariance, lost) <= FAR or by_likelihood <= FAR
     return [f"{ROUNDED if is_near else FAR_AWAY}: {listed(likely)}"] if likely else []

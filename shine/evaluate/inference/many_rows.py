@@ -123,6 +123,7 @@ def with_all_rows(
         grown = np.diagonal(all_rows.normal) / np.diagonal(sample.normal)
     information = known.information * np.where(np.isfinite(grown), grown, rows / known.rows) / noise
     notes = [note for note in known.notes if not note.startswith((ROUNDED, FAR_AWAY))]
+    away = known.away * math.sqrt(rows / known.rows)
     return replace(
         known,
         best=best,
@@ -134,7 +135,8 @@ def with_all_rows(
         scale=known.scale * math.sqrt(noise),
         residuals=known.residuals * math.sqrt(noise),
         ranges={name: ranges[name] for name in known.ranges},
-        notes=(*notes, *rounded_notes(known.names, known.values, best, covariance, known.undetermined)),
+        away=away,
+        notes=(*notes, *rounded_notes(known.names, known.values, best, covariance, known.undetermined, away)),
         profiles={},
     )
 

@@ -13,8 +13,8 @@ from shine.base.typing import Floats, Mask
 from shine.evaluate.inference.quantiles import two_sided
 
 FAR = 5.0
-"""Least distance in standard errors of constants that are not just rounded, all together. A description leaves out no
-coefficient whose absence costs more."""
+"""Least distance in standard errors of constants that are not just rounded, all together, also if the likelihood tells
+it: standard errors know only its curvature. A description leaves out no coefficient whose absence costs more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +64,9 @@ class Uncertainty:
         Whether the errors are rounding.
     redundant : tuple of int
         Places of simple numbers that are no constants (see `shine.evaluate.inference.determined`).
+    away : float
+        Distance of the formula's constants from the best ones in standard errors, by the likelihood; inf if it is not
+        known.
     notes : tuple of str
         Notes for the user.
     profiles : mapping of float to ndarray of shape (n_constants, 2)
@@ -91,6 +94,7 @@ class Uncertainty:
     ranges: Mapping[str, tuple[float, float]]
     exact: bool = False
     redundant: tuple[int, ...] = ()
+    away: float = math.inf
     notes: tuple[str, ...] = ()
     profiles: dict[float, Floats] = field(default_factory=dict)
 
@@ -121,8 +125,8 @@ class Uncertainty:
 
         Constants are correlated, so one that is rounded, or not written, moves the best values of all others.
         """
-        near = distance(self.values, self.best, self.covariance, self.undetermined) <= FAR or self.exact
-        if self.undetermined.any() or not near:
+        by_errors = distance(self.values, self.best, self.covariance, self.undetermined) <= FAR or self.exact
+        if not ((by_errors and not self.undetermined.any()) or self.away <= FAR):
             return ends
         return np.column_stack([np.fmin(ends[:, 0], self.values), np.fmax(ends[:, 1], self.values)])
 
@@ -151,7 +155,7 @@ class Uncertainty:
             found[name] = filled.reshape(shapes.get(name, (-1,)))
         found["undetermined"] = np.array(plain["undetermined"], np.bool_)
         found["freedom"], found["total"] = _number(plain["freedom"]), _number(plain["total"])
-        found["scale"] = _number(plain["scale"])
+        found["scale"], found["away"] = _number(plain["scale"]), _number(plain.get("away"))
         found["ranges"] = {
             name: (_number(low, -math.inf), _number(high)) for name, (low, high) in plain["ranges"].items()
         }
