@@ -292,6 +292,7 @@ class Finish:
             out_of_time=self.budget.is_closing,
             most=self.budget.refinable(),
             required=self.settings.constraints.required,
+            constants=self.settings.evolution.constant_share > 0,
         )
         return refinement.front(outcome, rows, polish)
 

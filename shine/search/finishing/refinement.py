@@ -21,8 +21,8 @@ from shine.evaluate.scores import Scores, lines_like
 from shine.evaluate.tiers.machine_tier import MachineEvaluator, losses_and_r2
 from shine.evaluate.tiers.rows import target_of
 from shine.lang.forms.names import value_text
-from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.forms.tape import functions_of
+from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
+from shine.lang.forms.tape import Tape, functions_of
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 from shine.lang.numerals import rounded, rounded_to
@@ -86,6 +86,8 @@ class Refinement:
         Most individuals, if the front has fewer: the front itself is always refined.
     required : sequence of str
         Features that formulas must have, if the rows see them.
+    constants : bool
+        Whether formulas may get further constants.
     """
 
     loss: Loss
@@ -97,6 +99,7 @@ class Refinement:
     out_of_time: Callable[[], bool]
     most: float
     required: Sequence[str] = ()
+    constants: bool = True
 
     def front(self, outcome: Outcome, rows: Dataset, polish: bool) -> Refined:
         """The Pareto front of a finished search, and the formulas beside it (see `Front`), which may be the law, too.
@@ -266,6 +269,42 @@ def best_versions(draft: Draft) -> None:
     draft.kept = list({model.tree: model for model in chosen}.values())
 
 
+def further_constants(draft: Draft) -> None:
+    """Give parts of the best formula a factor or a summand, as long as the rows ask for one.
+
+    Evolution tries them at random; here each part has its turn.
+    """
+    end, allowed = draft.end, draft.outcome.front.primitives.function_codes
+    kinds = [(name, value) for name, value in (("mul", 1.0), ("add", 0.0)) if name in allowed]
+    for _ in range(3 if kinds and end.constants else 0):  # most further constants
+        best = draft.kept[int(np.argmin(lengths_of(draft.kept, draft.described)))]
+        if best.loss <= end.enough or end.out_of_time():
+            break
+        fitted = draft.polishing.fitted(_with_constants(best.tree, draft.primitives, kinds), draft.rows)
+        models = [best, *draft.measured(map(fitted.tree, range(len(fitted))))]
+        if not (at := int(np.argmin(lengths_of(models, draft.described)))):
+            break
+        versions = draft.polishing.versions(fitted.take(np.array([at - 1])), draft.primitives, draft.rows)
+        found = preferred([model for version in versions for model in draft.measured(version)], draft.nats)
+        if not np.argmin(lengths_of([best, found], draft.described)):
+            break
+        draft.kept.append(found)
+
+
+def _with_constants(tree: Tree, primitives: PrimitiveSet, kinds: Sequence[tuple[str, float]]) -> Population:
+    """A formula with one more constant: a function of each kind, which changes no value, after each part."""
+    given = population_of([tree], primitives)
+    codes, tape = given.primitives.function_codes, given.tape(0)
+    return Population.from_tapes(
+        [
+            Tape(np.insert(tape.codes, end, [CONSTANT, codes[name]]), np.insert(tape.values, end, [value, 0.0]))
+            for end in (np.flatnonzero(tape.codes != CONSTANT) + 1).tolist()
+            for name, value in kinds
+        ],
+        given.primitives,
+    )
+
+
 def tidy(draft: Draft) -> None:
     """Write formulas as people do."""
     draft.kept = tidied(draft.kept, draft.rows, draft.primitives, draft.end.rules)
@@ -392,6 +431,7 @@ STAGES = (
     Stage("fitted", fitted, polishes=True),
     Stage("simple numbers", simple_numbers, polishes=True),
     Stage("best versions", best_versions),
+    Stage("further constants", further_constants, polishes=True),
     Stage("tidy", tidy),
     Stage("shorter forms", shorter_forms, polishes=True),
     Stage("required", required),
