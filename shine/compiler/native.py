@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, wraps
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -21,7 +21,10 @@ ELEMENTS: dict[str, type[np.generic]] = {
 }
 """Elements of the arrays that a kernel takes, by the names of the types in its signature."""
 
-_groups: dict[str, dict[Callable[..., None], dict[str, type[np.generic] | None]]] = defaultdict(dict)
+Words: TypeAlias = Mapping[str, Any]
+"""The words of a job by name, in a kernel: whole numbers and addresses."""
+
+_groups: dict[str, list[Callable[..., None]]] = defaultdict(list)
 
 
 @cache
@@ -40,9 +43,9 @@ def native(group: str, writes: int) -> Callable[[F], F]:
 
     def decorated(kernel: F) -> F:
         name = kernel.__name__
-        kinds = {label: ELEMENTS.get(kind) for label, kind in kernel.__annotations__.items() if label != "return"}
-        _groups[group][kernel] = kinds
-        types = [np.dtype(kind) for kind in kinds.values() if kind is not None]
+        _groups[group].append(kernel)
+        kinds = [kind for label, kind in kernel.__annotations__.items() if label != "return"]
+        types = [np.dtype(ELEMENTS[kind]) for kind in kinds if kind in ELEMENTS]
         numbers = len(kinds) - len(types)
 
         @wraps(kernel)
