@@ -78,7 +78,6 @@ def native_functions(name: str, kernels: Iterable[Callable[..., None]]) -> dict[
         module = ir.Module(name=name)
         for kernel, entry in entries.items():
             inner = emit_kernel(module, kernel)
-            inner.linkage = "internal"
             types = [each.type for each in inner.args]
             function = declare(module, entry, ir.VoidType(), types, [each.name for each in inner.args])
             build = ir.IRBuilder(function.append_basic_block("entry"))
@@ -106,7 +105,9 @@ def native_functions(name: str, kernels: Iterable[Callable[..., None]]) -> dict[
     }
 
 
-def emit_kernel(module: ir.Module, kernel: Callable[..., object], words: Sequence[str] = ()) -> ir.Function:
+def emit_kernel(
+    module: ir.Module, kernel: Callable[..., object], words: Sequence[str] = (), linkage: str = "internal"
+) -> ir.Function:
     """A kernel as a function of a module, which other kernels there call by its name.
 
     Parameters
@@ -116,10 +117,13 @@ def emit_kernel(module: ir.Module, kernel: Callable[..., object], words: Sequenc
         Of numbers, of arrays, given as the addresses of their elements, and of `Words`.
     words : sequence of str
         Names of the words of a job.
+    linkage : str
+        ``"external"`` for a function that Python calls.
     """
     types = [_type_of(each) for each in _parameters(kernel).values()]
     labels = list(_parameters(kernel))
     function = declare(module, kernel.__name__, _type_of(kernel.__annotations__["return"]), types, labels)
+    function.linkage = linkage
     emission = _Emission(function, words)
     found = emission.body(kernel, function.args)
     if found is None:
@@ -142,7 +146,6 @@ class _Emission:
         self.at_entry = ir.IRBuilder(function.append_basic_block("entry"))
         self.build = ir.IRBuilder(function.append_basic_block("body"))
         self.scope: dict[str, Any] = {}
-        self.arguments: dict[str, ir.Value] = {}
         self.slots: dict[str, ir.Value] = {}
         self.types: dict[str, ir.Type] = {}
 
@@ -150,9 +153,9 @@ class _Emission:
         """Emit what a function does with these arguments; its variables are its own. What it returns."""
         caller = dict(vars(self))
         definition = _definition(function)
-        names = [parameter.arg for parameter in definition.args.args]
-        self.scope, self.arguments = function.__globals__, dict(zip(names, given, strict=True))
-        self.slots, self.types = {}, {}
+        self.scope, self.slots, self.types = function.__globals__, {}, {}
+        for parameter, value in zip(definition.args.args, given, strict=True):
+            self.assign(ast.Name(parameter.arg), value)
         *body, end = definition.body[1:]  # the first is the docstring
         returned = end.value if isinstance(end, ast.Return) else None
         self.statements(body if returned else [*body, end])
@@ -253,9 +256,9 @@ class _Emission:
                 return number(value) if isinstance(value, int) else ir.Constant(DOUBLE, value)
             case ast.Name(id=name):
                 known = self.slots.get(name)
-                if known is not None:
-                    return build.load(known, typ=self.types[name])
-                return self.arguments[name] if name in self.arguments else self.value(ast.Constant(self.scope[name]))
+                if known is None:
+                    return self.value(ast.Constant(self.scope[name]))
+                return build.load(known, typ=self.types[name])
             case ast.Subscript(value=job, slice=ast.Constant(value=str() as word)):
                 return load(build, self.value(job), number(self.words.index(word)), I64, I64)
             case ast.Subscript(value=array, slice=ast.Slice(lower=ast.expr() as first, upper=None)):
@@ -302,7 +305,7 @@ class _Emission:
                 return build.fptosi(real, I64)
             case (("abs" | "sqrt"), (real,)):
                 return build.call(intrinsic(self.module, _INTRINSICS[name], DOUBLE, 1), [real])
-        if name in self.slots or name in self.arguments:
+        if name in self.slots:
             address = self.value(ast.Name(name))
             address.type = FunctionPointer(ir.FunctionType(DOUBLE, [each.type for each in given]))
             return build.call(address, given)

@@ -81,12 +81,9 @@ def fitting_numbers(most: int) -> int:
 def emit_fits(module: ir.Module, name: str, evaluate: ir.Function) -> None:
     """Emit ``name(job)``, which fits each individual of a job, and ``advance(job)``, which takes each from one trial to
     the next; the words of a job are `FIT_JOB`."""
-    taken = emit_kernel(module, take_step, FIT_JOB)
-    taken.linkage = "internal"
-    taken.attributes.add("noinline")
-    emit_kernel(module, advance, FIT_JOB)
+    emit_kernel(module, take_step, FIT_JOB).attributes.add("noinline")
+    emit_kernel(module, advance, FIT_JOB, "external")
     fits = emit_kernel(module, fit_individuals, FIT_JOB)
-    fits.linkage = "internal"
     function = declare(module, name, ir.VoidType(), [POINTER], ["job"])
     build = ir.IRBuilder(function.append_basic_block("entry"))
     build.call(fits, [function.args[0], evaluate])

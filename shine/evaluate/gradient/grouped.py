@@ -15,7 +15,6 @@ from llvmlite import ir
 from shine.compiler.codegen.blocks import (
     I64,
     POINTER,
-    FunctionPointer,
     Variables,
     counted,
     declare,
@@ -152,10 +151,3 @@ class GroupedEquations:
     def _increase(self, pointer: ir.Value, index: ir.Value, value: ir.Value) -> None:
         before = load(self.build, pointer, index, _DOUBLE, _DOUBLE)
         store(self.build, self.build.fadd(before, value), pointer, index, _DOUBLE)
-
-
-def call_grouped(build: ir.IRBuilder, address: ir.Value, arguments: list[ir.Value]) -> ir.Value:
-    """Call a function of `GroupedEquations` at an address."""
-    function = build.inttoptr(address, POINTER)
-    function.type = FunctionPointer(GROUPED)
-    return build.call(function, arguments)
