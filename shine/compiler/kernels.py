@@ -3,9 +3,10 @@
 A kernel has assignments, `for ... in range(...)`, `while`, `if`, elements of arrays and their rests `array[first:]`,
 arithmetic, comparisons, `min`, `max`, `abs`, `sqrt` and `int`, numbers of its module, and calls of functions of the
 same kind, which `return` at most at their end. `name: Floats = job["word"]` gives the array at an address, or a
-function, which returns a float64. A kernel means what it means in Python, except that whole numbers have 64 bits and
-wrap, that `>>` shifts in zeros, that no index is checked, that a conditional expression computes both values, and that
-an array which a kernel of `native_functions` writes to overlaps none of the others.
+function, which returns a float64; `np.empty(2)` is room on the stack, which only the kernel has. A kernel means what it
+means in Python, except that whole numbers have 64 bits and wrap, that `>>` shifts in zeros, that no index is checked,
+that a conditional expression computes both values, and that an array which a kernel of `native_functions` writes to
+overlaps none of the others.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from shine.compiler.codegen.blocks import (
     intrinsic,
     load,
     number,
+    stack,
     store,
 )
 from shine.compiler.codegen.numbers import source_digest
@@ -171,6 +173,9 @@ class _Emission:
                 case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
                     for target, value in zip(targets, [self.value(each) for each in values], strict=True):
                         self.assign(target, value)
+                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Subscript(value=array, slice=ast.Slice())):
+                    for place, target in enumerate(targets):
+                        self.assign(target, self.value(ast.Subscript(array, ast.Constant(place))))
                 case ast.Assign(targets=[target], value=value):
                     self.assign(target, self.value(value))
                 case ast.AnnAssign(target=target, annotation=ast.Name(id=kind), value=ast.expr() as value):
@@ -280,6 +285,10 @@ class _Emission:
                 return build.fneg(negated) if negated.type == DOUBLE else build.neg(negated)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return build.select(self.truth(test), self.value(body), self.value(orelse))
+            case ast.Call(func=ast.Attribute(attr="empty"), args=[ast.Constant(value=int() as count)]):
+                room = stack(self.at_entry, DOUBLE, count)
+                room.type = _ArrayPointer(np.float64)
+                return room
             case ast.Call(func=ast.Name(id=name), args=given):
                 return self.called(name, [self.value(each) for each in given])
             case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
