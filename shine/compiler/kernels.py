@@ -43,12 +43,12 @@ from shine.compiler.native import ELEMENTS
 
 DOUBLE, BIT = ir.DoubleType(), ir.IntType(1)
 
-_WHOLE = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and_", ast.BitXor: "xor", ast.RShift: "lshr",
-          ast.LShift: "shl"}  # fmt: skip
+_WHOLE = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor",
+          ast.RShift: "lshr", ast.LShift: "shl"}  # fmt: skip
 _REAL = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 _COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
-_TYPES = {"int": I64, "float": DOUBLE, "None": ir.VoidType()}
+_TYPES = {"int": I64, "Address": I64, "float": DOUBLE, "None": ir.VoidType()}
 _INTRINSICS = {"abs": "llvm.fabs", "sqrt": "llvm.sqrt"}
 
 
@@ -285,9 +285,10 @@ class _Emission:
                 return build.fneg(negated) if negated.type == DOUBLE else build.neg(negated)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return build.select(self.truth(test), self.value(body), self.value(orelse))
-            case ast.Call(func=ast.Attribute(attr="empty"), args=[ast.Constant(value=int() as count)]):
-                room = stack(self.at_entry, DOUBLE, count)
-                room.type = _ArrayPointer(np.float64)
+            case ast.Call(func=ast.Attribute(attr="empty"), args=[ast.Constant(value=int() as count), *kind]):
+                array = _ArrayPointer(np.int64 if kind else np.float64)
+                room = stack(self.at_entry, array.element, count)
+                room.type = array
                 return room
             case ast.Call(func=ast.Name(id=name), args=given):
                 return self.called(name, [self.value(each) for each in given])

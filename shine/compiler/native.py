@@ -24,6 +24,9 @@ ELEMENTS: dict[str, type[np.generic]] = {
 Words: TypeAlias = Mapping[str, Any]
 """The words of a job by name, in a kernel: whole numbers and addresses."""
 
+Address: TypeAlias = Any
+"""Where an array is, in a kernel; 0 if there is none."""
+
 _groups: dict[str, list[Callable[..., None]]] = defaultdict(list)
 
 

@@ -24,7 +24,7 @@ from shine.compiler.codegen.blocks import (
     stack,
     store,
 )
-from shine.evaluate.gradient.instructions import write_constant
+from shine.evaluate.gradient.instructions import Assemble, write_constant
 from shine.evaluate.gradient.job import GROUPED_JOB, OUTPUT, SECTION
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS, Assembled
 from shine.evaluate.machine.job import Job, job_entry, job_fields
@@ -43,7 +43,7 @@ class GroupedEquations:
     the sum exceeds the limit, it stops, if errors are never negative.
     """
 
-    def __init__(self, module: ir.Module, name: str, assemble: ir.Function, instruction_bytes: int) -> None:
+    def __init__(self, module: ir.Module, name: str, assemble: Assemble, instruction_bytes: int) -> None:
         labels = ("job", "individual", "unknowns", "limit", "blocks", "wanted")
         function = declare(module, name, _DOUBLE, list(GROUPED.args), labels)
         self.pointer, self.individual, self.unknowns, self.limit, self.blocks, self.wanted = function.args

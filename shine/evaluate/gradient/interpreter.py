@@ -24,7 +24,12 @@ from shine.compiler.codegen.blocks import I64, POINTER, Variables, counted, decl
 from shine.evaluate.gradient.assembler import emit_gradient_assembler
 from shine.evaluate.gradient.constant_fitting import emit_fits
 from shine.evaluate.gradient.grouped import GroupedEquations
-from shine.evaluate.gradient.instructions import emit_gradient_tables, gradient_instruction_bytes, most_arguments
+from shine.evaluate.gradient.instructions import (
+    Assemble,
+    emit_gradient_tables,
+    gradient_instruction_bytes,
+    most_arguments,
+)
 from shine.evaluate.gradient.job import GRADIENT_JOB
 from shine.evaluate.gradient.normal_equations import ALONE, Assembled
 from shine.evaluate.machine.job import emit_worker_loop, job_entry, job_fields
@@ -57,7 +62,7 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     return module
 
 
-def _emit_drivers(module: ir.Module, assemble: ir.Function, size: int) -> None:
+def _emit_drivers(module: ir.Module, assemble: Assemble, size: int) -> None:
     """Emit the functions of normal equations and of fits."""
     evaluate = _emit_evaluate(module, assemble, size)
     function = declare(module, NORMAL, ir.VoidType(), [POINTER], ["job"])
@@ -76,7 +81,7 @@ def _emit_drivers(module: ir.Module, assemble: ir.Function, size: int) -> None:
     GroupedEquations(module, GROUPED, assemble, size).emit()
 
 
-def _emit_evaluate(module: ir.Module, assemble: ir.Function, size: int) -> ir.Function:
+def _emit_evaluate(module: ir.Module, assemble: Assemble, size: int) -> ir.Function:
     """Internal function ``evaluate(job, individual, line, limit, state, most, kind)``: assemble a tape, then run all
     tiles.
 
