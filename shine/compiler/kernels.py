@@ -33,7 +33,6 @@ from shine.compiler.codegen.blocks import (
     intrinsic,
     load,
     number,
-    stack,
     store,
 )
 from shine.compiler.codegen.numbers import source_digest
@@ -218,8 +217,11 @@ class _Emission:
             case ast.Subscript(value=array, slice=index):
                 pointer = self.value(array)
                 element = pointer.type.element
-                narrow = value if element == value.type else self.build.trunc(value, element)
-                store(self.build, narrow, pointer, self.value(index), element)
+                if element == DOUBLE:
+                    value = self.real(value)
+                elif element != value.type:
+                    value = self.build.trunc(value, element)
+                store(self.build, value, pointer, self.value(index), element)
 
     def slot(self, kind: ir.Type) -> ir.Value:
         """Room for a variable, outside of all loops."""
@@ -248,10 +250,10 @@ class _Emission:
 
     def comparison(self, operator: ast.cmpop, a: ir.Value, b: ir.Value) -> ir.Value:
         """Whether a comparison of two numbers holds; of NaN only `!=` does."""
-        if a.type != DOUBLE:
+        if DOUBLE not in (a.type, b.type):
             return self.build.icmp_signed(_COMPARISONS[type(operator)], a, b)
         compare = self.build.fcmp_unordered if isinstance(operator, ast.NotEq) else self.build.fcmp_ordered
-        return compare(_COMPARISONS[type(operator)], a, b)
+        return compare(_COMPARISONS[type(operator)], self.real(a), self.real(b))
 
     def value(self, node: ast.expr) -> ir.Value:
         """The value of an expression: a whole number, a float64 or an address."""
@@ -287,7 +289,7 @@ class _Emission:
                 return build.select(self.truth(test), self.value(body), self.value(orelse))
             case ast.Call(func=ast.Attribute(attr="empty"), args=[ast.Constant(value=int() as count), *kind]):
                 array = _ArrayPointer(np.int64 if kind else np.float64)
-                room = stack(self.at_entry, array.element, count)
+                room = self.at_entry.alloca(ir.ArrayType(array.element, count))
                 room.type = array
                 return room
             case ast.Call(func=ast.Name(id=name), args=given):
@@ -300,8 +302,11 @@ class _Emission:
         """An operation on two numbers; a whole one beside a float64 becomes one."""
         if DOUBLE not in (a.type, b.type):
             return getattr(self.build, _WHOLE[type(operator)])(a, b)
-        a, b = (each if each.type == DOUBLE else self.build.sitofp(each, DOUBLE) for each in (a, b))
-        return getattr(self.build, _REAL[type(operator)])(a, b)
+        return getattr(self.build, _REAL[type(operator)])(self.real(a), self.real(b))
+
+    def real(self, value: ir.Value) -> ir.Value:
+        """A number as float64."""
+        return value if value.type == DOUBLE else self.build.sitofp(value, DOUBLE)
 
     def called(self, name: str, given: Sequence[ir.Value]) -> ir.Value | None:
         """What a function returns; its code is put here unless the module has it."""

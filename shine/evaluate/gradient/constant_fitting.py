@@ -218,10 +218,10 @@ def _read_trial(job: Words, individual: int, trial: Floats) -> int:
     values: Floats = job["values"]
     sizes: Indices = job["sizes"]
     trial[0], trial[1] = lines[2 * individual + 1], lines[2 * individual]
-    count = LINE
+    count, size = LINE, job["most"] + LINE
     first = individual * job["width"]
     for node in range(first, first + sizes[individual]):
-        if codes[node] == CONSTANT and count < job["most"] + LINE:
+        if codes[node] == CONSTANT and count < size:
             trial[count] = values[node]
             count += 1
     return count
@@ -234,9 +234,9 @@ def _write(job: Words, individual: int, unknowns: Floats) -> None:
     values: Floats = job["values"]
     sizes: Indices = job["sizes"]
     lines[2 * individual], lines[2 * individual + 1] = unknowns[1], unknowns[0]
-    count = LINE
+    count, size = LINE, job["most"] + LINE
     first = individual * job["width"]
     for node in range(first, first + sizes[individual]):
-        if codes[node] == CONSTANT and count < job["most"] + LINE:
+        if codes[node] == CONSTANT and count < size:
             values[node] = unknowns[count]
             count += 1
