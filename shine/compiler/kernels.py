@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from shine.base.typing import ELEMENTS
 from shine.compiler.codegen.blocks import (
     I64,
     POINTER,
@@ -38,7 +39,6 @@ from shine.compiler.codegen.blocks import (
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine
 from shine.compiler.llvm.object_layout import HEAD, WORD
-from shine.compiler.native import ELEMENTS
 
 DOUBLE, BIT = ir.DoubleType(), ir.IntType(1)
 

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, wraps
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from shine.base.typing import ELEMENTS
+
 F = TypeVar("F", bound=Callable[..., None])
-
-ELEMENTS: dict[str, type[np.generic]] = {
-    "Codes": np.int16,
-    "Integers": np.int32,
-    "Indices": np.int64,
-    "Hashes": np.uint64,
-    "Floats": np.float64,
-    "Mask": np.bool_,
-}
-"""Elements of the arrays that a kernel takes, by the names of the types in its signature."""
-
-Words: TypeAlias = Mapping[str, Any]
-"""The words of a job by name, in a kernel: whole numbers and addresses."""
-
-Address: TypeAlias = Any
-"""Where an array is, in a kernel; 0 if there is none."""
 
 _groups: dict[str, list[Callable[..., None]]] = defaultdict(list)
 

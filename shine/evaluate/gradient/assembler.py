@@ -21,10 +21,9 @@ from collections.abc import Sequence
 import numpy as np
 from llvmlite import ir
 
-from shine.base.typing import Codes, Indices
+from shine.base.typing import Address, Codes, Indices
 from shine.compiler.codegen.blocks import I64, number
 from shine.compiler.kernels import emit_kernel
-from shine.compiler.native import Address
 from shine.evaluate.gradient.instructions import (
     BROADCAST_BYTES,
     DESTINATION,

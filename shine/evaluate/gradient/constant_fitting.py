@@ -22,10 +22,9 @@ from math import inf
 
 from llvmlite import ir
 
-from shine.base.typing import Codes, Floats, Indices, Mask
+from shine.base.typing import Codes, Floats, Indices, Mask, Words
 from shine.compiler.codegen.blocks import POINTER, declare
 from shine.compiler.kernels import emit_kernel
-from shine.compiler.native import Words
 from shine.evaluate.gradient.damped_equations import LINE, scale_equations, solve_equations
 from shine.evaluate.gradient.job import FIT_JOB
 from shine.evaluate.gradient.normal_equations import FIRST, LAST, LATER

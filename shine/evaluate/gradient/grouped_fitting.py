@@ -22,9 +22,8 @@ from math import inf
 
 from llvmlite import ir
 
-from shine.base.typing import Floats, Indices, Mask
+from shine.base.typing import Floats, Indices, Mask, Words
 from shine.compiler.kernels import emit_kernel
-from shine.compiler.native import Words
 from shine.evaluate.gradient.constant_fitting import (
     AFTER_BETTER,
     AFTER_WORSE,

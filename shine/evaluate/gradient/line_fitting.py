@@ -17,7 +17,7 @@ from math import inf
 import numpy as np
 from llvmlite import ir
 
-from shine.base.typing import AnyArray, Floats
+from shine.base.typing import AnyArray, Floats, Words
 from shine.compiler.codegen.blocks import (
     POINTER,
     broadcast,
@@ -32,7 +32,6 @@ from shine.compiler.codegen.blocks import (
 from shine.compiler.codegen.moments import LANES, LINE_FORMS, lanes, prediction_lanes
 from shine.compiler.codegen.numbers import Functions, Numbers, splat
 from shine.compiler.kernels import emit_kernel
-from shine.compiler.native import Words
 from shine.evaluate.gradient.line_sums import DATA, SUMS, WEIGH, evaluate_function, weigh_function
 from shine.evaluate.losses.form import RowLoss
 from shine.evaluate.losses.row_errors import Table, variant_of

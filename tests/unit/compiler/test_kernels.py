@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
-from shine.base.typing import Codes, Floats, Indices, Mask
+from shine.base.typing import Codes, Floats, Indices, Mask, Words
 from shine.compiler.kernels import emit_kernel, native_functions
 from shine.compiler.llvm import Engine
-from shine.compiler.native import Words
 from shine.evaluate.gradient.damped_equations import scale_equations, solve_equations
 
 NUMBERS = np.array([0.0, -0.0, 1.0, 2.5, -3.0, 1e300, -1e-300, inf, -inf, nan])
