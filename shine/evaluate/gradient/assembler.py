@@ -27,6 +27,7 @@ from shine.compiler.kernels import emit_kernel
 from shine.evaluate.gradient.instructions import (
     BROADCAST_BYTES,
     DESTINATION,
+    HANDLER,
     NO_PARTIAL,
     OPERAND_WORDS,
     OPERANDS,
@@ -45,7 +46,7 @@ subtree; whether it varies smoothly with a constant; whether a constant is below
 _VALUE, _ADJOINT, _SLOPE = range(0, 3 * OPERAND_WORDS, OPERAND_WORDS)
 _FUNCTION, _SIZE, _VARIES, _DEPENDS, _REACHED = range(3 * OPERAND_WORDS, NODE_WORDS)
 
-_DESTINATION, _OPERANDS = DESTINATION // 8, OPERANDS // 8
+_HANDLER, _DESTINATION, _OPERANDS = HANDLER // 8, DESTINATION // 8, OPERANDS // 8
 
 _STILL, _CURSOR, _TILE, _CONSTANTS = range(4)
 """The state of the assembler: places of the next value that no constant changes and of the next other instruction; the
@@ -214,7 +215,7 @@ def _add_value(
     state[_STILL] += 0 if depends else size
     address = whole + state[_TILE] * stride
     state[_TILE] += 1
-    instruction[0], instruction[_DESTINATION], instruction[_DESTINATION + 1] = handler, address, mask
+    instruction[_HANDLER], instruction[_DESTINATION], instruction[_DESTINATION + 1] = handler, address, mask
     child = node - 1
     for back in range(arity):
         there = nodes[child * NODE_WORDS :]
@@ -254,7 +255,7 @@ def _add_adjoints(
                 state[_CURSOR] += size
                 address = tiles + state[_TILE] * length
                 state[_TILE] += 1
-                instruction[0], instruction[_DESTINATION], instruction[_DESTINATION + 1] = partial, address, 0
+                instruction[_HANDLER], instruction[_DESTINATION], instruction[_DESTINATION + 1] = partial, address, 0
                 operands = instruction[_OPERANDS:]
                 _copy_operand(own[_ADJOINT:], operands)
                 sibling = node - 1

@@ -29,11 +29,8 @@ from shine.evaluate.gradient.job import GROUPED_JOB, OUTPUT, SECTION
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS, Assembled
 from shine.evaluate.machine.job import Job, job_entry, job_fields
 
-_BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
+_DOUBLE = ir.DoubleType()
 _ZERO = ir.Constant(_DOUBLE, 0.0)
-
-GROUPED = ir.FunctionType(_DOUBLE, [POINTER, I64, POINTER, _DOUBLE, POINTER, I64])
-"""Type of the function that `emit_grouped` emits."""
 
 
 class GroupedEquations:
@@ -45,7 +42,7 @@ class GroupedEquations:
 
     def __init__(self, module: ir.Module, name: str, assemble: Assemble, instruction_bytes: int) -> None:
         labels = ("job", "individual", "unknowns", "limit", "blocks", "wanted")
-        function = declare(module, name, _DOUBLE, list(GROUPED.args), labels)
+        function = declare(module, name, _DOUBLE, [POINTER, I64, POINTER, _DOUBLE, POINTER, I64], labels)
         self.pointer, self.individual, self.unknowns, self.limit, self.blocks, self.wanted = function.args
         self.build = build = ir.IRBuilder(function.append_basic_block("entry"))
         self.assemble, self.instruction_bytes = assemble, instruction_bytes

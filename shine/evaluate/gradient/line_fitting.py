@@ -53,7 +53,10 @@ _SHORTEST, _LONGEST = 0.5, 8.0
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _ZERO = number(0)
+
 _ROUNDING = (64 * 2.0**-52) ** 2
+"""Variance of predictions, as a share of their squared mean, that is no more than rounding."""
+
 _NONE, _INTERCEPT, _SLOPE, _BOTH = range(len(LINE_FORMS))
 _WEIGHT, _CONSTANT, _PROMISING, _TOLERANCE = map(FACTS.index, ("weight", "constant", "promising", "tolerance"))
 _PULL, _PRODUCT = SUMS.index("pull"), SUMS.index("product")
