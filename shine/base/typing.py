@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,3 +28,19 @@ Hashes: TypeAlias = NDArray[np.uint64]
 
 AnyArray: TypeAlias = NDArray[Any]
 """Numbers of a type known only at run time."""
+
+ELEMENTS: dict[str, type[np.generic]] = {
+    "Codes": np.int16,
+    "Integers": np.int32,
+    "Indices": np.int64,
+    "Hashes": np.uint64,
+    "Floats": np.float64,
+    "Mask": np.bool_,
+}
+"""Elements of the arrays that a kernel takes, by the names of the types in its signature."""
+
+Words: TypeAlias = Mapping[str, Any]
+"""The words of a job by name, in a kernel: whole numbers and addresses."""
+
+Address: TypeAlias = Any
+"""Where an array is, in a kernel; 0 if there is none."""

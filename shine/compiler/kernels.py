@@ -1,9 +1,12 @@
 """Loops over arrays as native code, written as plain Python functions of numbers and flat arrays.
 
-A kernel has assignments, `for ... in range(...)`, `while`, `if`, elements of arrays, arithmetic, comparisons, `min`,
-`max` and `int`, numbers of its module, and calls of functions of the same kind, which end with `return`. It means what
-it means in Python, except that whole numbers have 64 bits and wrap, that `>>` shifts in zeros, that no index is
-checked, and that an array it writes to overlaps none of the others.
+A kernel has assignments, `for ... in range(...)`, `while`, `if`, elements of arrays and their rests `array[first:]`,
+arithmetic, comparisons, `min`, `max`, `abs`, `sqrt` and `int`, numbers of its module, and calls of functions of the
+same kind, which `return` at most at their end. `name: Floats = job["word"]` gives the array at an address, or a
+function, which returns a float64; `np.empty(2)` is room on the stack, which only the kernel has. A kernel means what it
+means in Python, except that whole numbers have 64 bits and wrap, that `>>` shifts in zeros, that no index is checked,
+that a conditional expression computes both values, and that an array which a kernel of `native_functions` writes to
+overlaps none of the others.
 """
 
 from __future__ import annotations
@@ -12,92 +15,154 @@ import ast
 import ctypes
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
-from shine.compiler.codegen.blocks import I64, POINTER, counted, declare, load, number, store
+from shine.base.typing import ELEMENTS
+from shine.compiler.codegen.blocks import (
+    I64,
+    POINTER,
+    FunctionPointer,
+    counted,
+    declare,
+    element_pointer,
+    intrinsic,
+    load,
+    number,
+    store,
+)
 from shine.compiler.codegen.numbers import source_digest
 from shine.compiler.llvm import Engine
 from shine.compiler.llvm.object_layout import HEAD, WORD
 
 DOUBLE, BIT = ir.DoubleType(), ir.IntType(1)
 
-_WHOLE = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and_", ast.BitXor: "xor", ast.RShift: "lshr",
-          ast.LShift: "shl"}  # fmt: skip
+_WHOLE = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor",
+          ast.RShift: "lshr", ast.LShift: "shl"}  # fmt: skip
 _REAL = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 _COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
-Elements = Mapping[str, type[np.generic] | None]
-"""The elements of each parameter that is an array; None for a number."""
+_TYPES = {"int": I64, "Address": I64, "float": DOUBLE, "None": ir.VoidType()}
+_INTRINSICS = {"abs": "llvm.fabs", "sqrt": "llvm.sqrt"}
 
 
-def native_functions(name: str, kernels: Mapping[Callable[..., None], Elements]) -> dict[str, Any]:
+class _ArrayPointer(ir.PointerType):
+    """A pointer that knows the elements it points to."""
+
+    def __init__(self, element: type[np.generic]) -> None:
+        super().__init__()
+        self.element = DOUBLE if element is np.float64 else ir.IntType(8 * np.dtype(element).itemsize)
+
+
+def _type_of(annotation: str) -> ir.Type:
+    """Of a number, or of an address: of elements, of the words of a job, of a function."""
+    return _ArrayPointer(ELEMENTS[annotation]) if annotation in ELEMENTS else _TYPES.get(annotation, POINTER)
+
+
+def native_functions(name: str, kernels: Iterable[Callable[..., None]]) -> dict[str, Any]:
     """The kernels as native functions by name, of addresses of array objects (`id`) and of numbers.
 
     Parameters
     ----------
     name : str
         Part of the name in the cache. Others are the source of the kernels, and of the rooms `compiler` and `lang`.
-    kernels : mapping of functions to the elements of their parameters
+    kernels : iterable of functions
     """
+    entries = {kernel: f"{kernel.__name__}.entry" for kernel in kernels}
 
     def emitted() -> ir.Module:
         module = ir.Module(name=name)
-        for kernel, elements in kernels.items():
-            _Emission(module, kernel, elements)
+        for kernel, entry in entries.items():
+            inner = emit_kernel(module, kernel)
+            types = [each.type for each in inner.args]
+            function = declare(module, entry, ir.VoidType(), types, [each.name for each in inner.args])
+            build = ir.IRBuilder(function.append_basic_block("entry"))
+            given = list(function.args)
+            for place, (kind, argument) in enumerate(zip(types, inner.args, strict=True)):
+                if kind != I64:
+                    argument.add_attribute("noalias")  # an array that a kernel writes to is none of the others
+                    # NumPy's array object has the address of its data first, in all versions.
+                    given[place] = load(build, given[place], number(HEAD // WORD), I64, POINTER)
+            build.call(inner, given)
+            build.ret_void()
         return module
 
-    names = [kernel.__name__ for kernel in kernels]
-    files = sorted({kernel.__code__.co_filename for kernel in kernels})
+    files = sorted({kernel.__code__.co_filename for kernel in entries})
     digest = hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
-    engine = Engine.kept(names, ("kernels", source_digest("lang"), digest, name, str(HEAD)), emitted, vectorize=True)
+    meaning = ("kernels", source_digest("lang"), digest, name, str(HEAD))
+    engine = Engine.kept(entries.values(), meaning, emitted, vectorize=True)
     return {
-        own: engine.function(
-            own, None, *(ctypes.c_int64 if each is None else ctypes.c_void_p for each in kinds.values())
+        kernel.__name__: engine.function(
+            entry,
+            None,
+            *(ctypes.c_int64 if _type_of(each) == I64 else ctypes.c_void_p for each in _parameters(kernel).values()),
         )
-        for own, kinds in zip(names, kernels.values(), strict=True)
+        for kernel, entry in entries.items()
     }
 
 
-def _type_of(element: type[np.generic]) -> ir.Type:
-    return DOUBLE if element is np.float64 else ir.IntType(8 * np.dtype(element).itemsize)
+def emit_kernel(
+    module: ir.Module, kernel: Callable[..., object], words: Sequence[str] = (), linkage: str = "internal"
+) -> ir.Function:
+    """A kernel as a function of a module, which other kernels there call by its name.
+
+    Parameters
+    ----------
+    module : ir.Module
+    kernel : function
+        Of numbers, of arrays, given as the addresses of their elements, and of `Words`.
+    words : sequence of str
+        Names of the words of a job.
+    linkage : str
+        ``"external"`` for a function that Python calls.
+    """
+    types = [_type_of(each) for each in _parameters(kernel).values()]
+    labels = list(_parameters(kernel))
+    function = declare(module, kernel.__name__, _type_of(kernel.__annotations__["return"]), types, labels)
+    function.linkage = linkage
+    emission = _Emission(function, words)
+    found = emission.body(kernel, function.args)
+    if found is None:
+        emission.build.ret_void()
+    else:
+        emission.build.ret(found)
+    emission.at_entry.branch(function.blocks[1])
+    return function
+
+
+def _parameters(kernel: Callable[..., object]) -> dict[str, str]:
+    return {name: kind for name, kind in kernel.__annotations__.items() if name != "return"}
 
 
 class _Emission:
     """The native code of one kernel; each variable is a slot on the stack, which LLVM turns into registers."""
 
-    def __init__(self, module: ir.Module, kernel: Callable[..., None], elements: Elements) -> None:
-        self.elements = {name: _type_of(each) for name, each in elements.items() if each is not None}
-        types = [POINTER if name in self.elements else I64 for name in elements]
-        function = declare(module, kernel.__name__, ir.VoidType(), types, list(elements))
-        inner = declare(module, f"{kernel.__name__}.loops", ir.VoidType(), types, list(elements))
-        inner.linkage = "internal"
-        outer = ir.IRBuilder(function.append_basic_block("entry"))
-        # NumPy's array object has the address of its data first, in all versions.
-        given = [
-            load(outer, each, number(HEAD // WORD), I64, POINTER) if name in self.elements else each
-            for name, each in zip(elements, function.args, strict=True)
-        ]
-        outer.call(inner, given)
-        outer.ret_void()
-        for name, argument in zip(elements, inner.args, strict=True):
-            if name in self.elements:
-                argument.add_attribute("noalias")  # an array that a kernel writes to is none of the others
-        self.at_entry = ir.IRBuilder(inner.append_basic_block("entry"))
-        self.build = ir.IRBuilder(inner.append_basic_block("body"))
-        self.arguments = dict(zip(elements, inner.args, strict=True))
+    def __init__(self, function: ir.Function, words: Sequence[str]) -> None:
+        self.module, self.words = function.module, words
+        self.at_entry = ir.IRBuilder(function.append_basic_block("entry"))
+        self.build = ir.IRBuilder(function.append_basic_block("body"))
+        self.scope: dict[str, Any] = {}
         self.slots: dict[str, ir.Value] = {}
         self.types: dict[str, ir.Type] = {}
-        self.scope = kernel.__globals__
-        first = self.build.block
-        self.statements(_definition(kernel).body[1:])  # the first is the docstring
-        self.build.ret_void()
-        self.at_entry.branch(first)
+
+    def body(self, function: Callable[..., object], given: Sequence[ir.Value]) -> ir.Value | None:
+        """Emit what a function does with these arguments; its variables are its own. What it returns."""
+        caller = dict(vars(self))
+        definition = _definition(function)
+        self.scope, self.slots, self.types = function.__globals__, {}, {}
+        for parameter, value in zip(definition.args.args, given, strict=True):
+            self.assign(ast.Name(parameter.arg), value)
+        *body, end = definition.body[1:]  # the first is the docstring
+        returned = end.value if isinstance(end, ast.Return) else None
+        self.statements(body if returned else [*body, end])
+        found = returned and self.value(returned)
+        vars(self).update(caller)
+        return found
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
         """Emit statements in order."""
@@ -107,8 +172,13 @@ class _Emission:
                 case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
                     for target, value in zip(targets, [self.value(each) for each in values], strict=True):
                         self.assign(target, value)
+                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Subscript(value=array, slice=ast.Slice())):
+                    for place, target in enumerate(targets):
+                        self.assign(target, self.value(ast.Subscript(array, ast.Constant(place))))
                 case ast.Assign(targets=[target], value=value):
                     self.assign(target, self.value(value))
+                case ast.AnnAssign(target=target, annotation=ast.Name(id=kind), value=ast.expr() as value):
+                    self.assign(target, build.inttoptr(self.value(value), _type_of(kind)))
                 case ast.AugAssign(target=target, op=operator, value=value):
                     self.assign(target, self.binary(operator, self.value(target), self.value(value)))
                 case ast.For(target=target, iter=ast.Call(args=limits), body=inner):
@@ -144,10 +214,14 @@ class _Emission:
                 if name not in self.slots:
                     self.slots[name], self.types[name] = self.slot(value.type), value.type
                 self.build.store(value, self.slots[name])
-            case ast.Subscript(value=ast.Name(id=name), slice=index):
-                element = self.elements[name]
-                narrow = value if element == value.type else self.build.trunc(value, element)
-                store(self.build, narrow, self.arguments[name], self.value(index), element)
+            case ast.Subscript(value=array, slice=index):
+                pointer = self.value(array)
+                element = pointer.type.element
+                if element == DOUBLE:
+                    value = self.real(value)
+                elif element != value.type:
+                    value = self.build.trunc(value, element)
+                store(self.build, value, pointer, self.value(index), element)
 
     def slot(self, kind: ir.Type) -> ir.Value:
         """Room for a variable, outside of all loops."""
@@ -167,26 +241,42 @@ class _Emission:
                     with build.if_then(known if isinstance(operator, ast.And) else build.not_(known)):
                         build.store(self.truth(each), slot)
                 return build.load(slot, typ=BIT)
-            case ast.Compare(left=left, ops=[operator], comparators=[right]):
-                a, b = self.value(left), self.value(right)
-                compare = build.fcmp_ordered if a.type == DOUBLE else build.icmp_signed
-                return compare(_COMPARISONS[type(operator)], a, b)
+            case ast.Compare(left=left, ops=operators, comparators=others):
+                values = [self.value(each) for each in (left, *others)]
+                return reduce(build.and_, map(self.comparison, operators, values, values[1:]))
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                return build.not_(self.truth(inner))
         return build.icmp_signed("!=", self.value(node), number(0))
 
+    def comparison(self, operator: ast.cmpop, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Whether a comparison of two numbers holds; of NaN only `!=` does."""
+        if DOUBLE not in (a.type, b.type):
+            return self.build.icmp_signed(_COMPARISONS[type(operator)], a, b)
+        compare = self.build.fcmp_unordered if isinstance(operator, ast.NotEq) else self.build.fcmp_ordered
+        return compare(_COMPARISONS[type(operator)], self.real(a), self.real(b))
+
     def value(self, node: ast.expr) -> ir.Value:
-        """The value of an expression: a whole number or a float64."""
+        """The value of an expression: a whole number, a float64 or an address."""
         build = self.build
         match node:
             case ast.Constant(value=int() | float() as value):
                 return number(value) if isinstance(value, int) else ir.Constant(DOUBLE, value)
             case ast.Name(id=name):
                 known = self.slots.get(name)
-                if known is not None:
-                    return build.load(known, typ=self.types[name])
-                return self.arguments[name] if name in self.arguments else self.value(ast.Constant(self.scope[name]))
-            case ast.Subscript(value=ast.Name(id=name), slice=index):
-                element = self.elements[name]
-                found = load(build, self.arguments[name], self.value(index), element, element)
+                if known is None:
+                    return self.value(ast.Constant(self.scope[name]))
+                return build.load(known, typ=self.types[name])
+            case ast.Subscript(value=job, slice=ast.Constant(value=str() as word)):
+                return load(build, self.value(job), number(self.words.index(word)), I64, I64)
+            case ast.Subscript(value=array, slice=ast.Slice(lower=ast.expr() as first, upper=None)):
+                pointer = self.value(array)
+                rest = element_pointer(build, pointer, self.value(first), pointer.type.element)
+                rest.type = pointer.type
+                return rest
+            case ast.Subscript(value=array, slice=index):
+                pointer = self.value(array)
+                element = pointer.type.element
+                found = load(build, pointer, self.value(index), element, element)
                 if element in (I64, DOUBLE):
                     return found
                 return build.zext(found, I64) if element.width == 8 else build.sext(found, I64)
@@ -197,14 +287,14 @@ class _Emission:
                 return build.fneg(negated) if negated.type == DOUBLE else build.neg(negated)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return build.select(self.truth(test), self.value(body), self.value(orelse))
-            case ast.Call(func=ast.Name(id="min" | "max" as name), args=[left, right]):
-                a, b = self.value(left), self.value(right)
-                return build.select(build.icmp_signed("<" if name == "min" else ">", a, b), a, b)
-            case ast.Call(func=ast.Name(id="int"), args=[inner]):
-                return build.fptosi(self.value(inner), I64)
+            case ast.Call(func=ast.Attribute(attr="empty"), args=[ast.Constant(value=int() as count), *kind]):
+                array = _ArrayPointer(np.int64 if kind else np.float64)
+                room = self.at_entry.alloca(ir.ArrayType(array.element, count))
+                room.type = array
+                return room
             case ast.Call(func=ast.Name(id=name), args=given):
-                return self.inlined(self.scope[name], given)
-            case ast.Compare():
+                return self.called(name, [self.value(each) for each in given])
+            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
                 return build.zext(self.truth(node), I64)
         raise NotImplementedError(f"a kernel has no {ast.unparse(node)}")
 
@@ -212,26 +302,31 @@ class _Emission:
         """An operation on two numbers; a whole one beside a float64 becomes one."""
         if DOUBLE not in (a.type, b.type):
             return getattr(self.build, _WHOLE[type(operator)])(a, b)
-        a, b = (each if each.type == DOUBLE else self.build.sitofp(each, DOUBLE) for each in (a, b))
-        return getattr(self.build, _REAL[type(operator)])(a, b)
+        return getattr(self.build, _REAL[type(operator)])(self.real(a), self.real(b))
 
-    def inlined(self, function: Callable[..., object], given: Sequence[ast.expr]) -> ir.Value:
-        """What a function returns; its variables are its own, its arrays those that are given."""
-        caller = dict(vars(self))
-        definition, arguments, elements = _definition(function), {}, {}
-        for parameter, own in zip(definition.args.args, given, strict=True):
-            if isinstance(own, ast.Name) and own.id in self.elements:
-                arguments[parameter.arg], elements[parameter.arg] = self.arguments[own.id], self.elements[own.id]
-            else:
-                arguments[parameter.arg] = self.value(own)
-        self.arguments, self.elements, self.scope = arguments, elements, function.__globals__
-        self.slots, self.types = {}, {}
-        *body, end = definition.body[1:]
-        self.statements(body)
-        assert isinstance(end, ast.Return) and end.value is not None
-        found = self.value(end.value)
-        vars(self).update(caller)
-        return found
+    def real(self, value: ir.Value) -> ir.Value:
+        """A number as float64."""
+        return value if value.type == DOUBLE else self.build.sitofp(value, DOUBLE)
+
+    def called(self, name: str, given: Sequence[ir.Value]) -> ir.Value | None:
+        """What a function returns; its code is put here unless the module has it."""
+        build = self.build
+        match name, given:
+            case "min", (a, b):
+                return build.select(self.comparison(ast.Lt(), b, a), b, a)
+            case "max", (a, b):
+                return build.select(self.comparison(ast.Gt(), b, a), b, a)
+            case "int", (real,):
+                return build.fptosi(real, I64)
+            case (("abs" | "sqrt"), (real,)):
+                return build.call(intrinsic(self.module, _INTRINSICS[name], DOUBLE, 1), [real])
+        if name in self.slots:
+            address = self.value(ast.Name(name))
+            address.type = FunctionPointer(ir.FunctionType(DOUBLE, [each.type for each in given]))
+            return build.call(address, given)
+        if name in self.module.globals:
+            return build.call(self.module.globals[name], given)
+        return self.body(self.scope[name], given)
 
 
 @cache

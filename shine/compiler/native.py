@@ -9,19 +9,11 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from shine.base.typing import ELEMENTS
+
 F = TypeVar("F", bound=Callable[..., None])
 
-ELEMENTS: dict[str, type[np.generic]] = {
-    "Codes": np.int16,
-    "Integers": np.int32,
-    "Indices": np.int64,
-    "Hashes": np.uint64,
-    "Floats": np.float64,
-    "Mask": np.bool_,
-}
-"""Elements of the arrays that a kernel takes, by the names of the types in its signature."""
-
-_groups: dict[str, dict[Callable[..., None], dict[str, type[np.generic] | None]]] = defaultdict(dict)
+_groups: dict[str, list[Callable[..., None]]] = defaultdict(list)
 
 
 @cache
@@ -40,9 +32,9 @@ def native(group: str, writes: int) -> Callable[[F], F]:
 
     def decorated(kernel: F) -> F:
         name = kernel.__name__
-        kinds = {label: ELEMENTS.get(kind) for label, kind in kernel.__annotations__.items() if label != "return"}
-        _groups[group][kernel] = kinds
-        types = [np.dtype(kind) for kind in kinds.values() if kind is not None]
+        _groups[group].append(kernel)
+        kinds = [kind for label, kind in kernel.__annotations__.items() if label != "return"]
+        types = [np.dtype(ELEMENTS[kind]) for kind in kinds if kind in ELEMENTS]
         numbers = len(kinds) - len(types)
 
         @wraps(kernel)

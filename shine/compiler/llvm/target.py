@@ -215,6 +215,8 @@ class Optimizer:
                 self._builder, self._runs = llvm.create_pass_builder(self._machine, self._tuning), 0
             self._runs += 1
             passes = self._builder.getModulePassManager()
+            if self._tuning.speed_level == 0:
+                passes.add_sroa_pass()  # else the variables of kernels would stay on the stack
             try:
                 passes.run(module, self._builder)
             finally:

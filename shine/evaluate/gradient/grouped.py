@@ -15,7 +15,6 @@ from llvmlite import ir
 from shine.compiler.codegen.blocks import (
     I64,
     POINTER,
-    FunctionPointer,
     Variables,
     counted,
     declare,
@@ -25,16 +24,13 @@ from shine.compiler.codegen.blocks import (
     stack,
     store,
 )
-from shine.evaluate.gradient.instructions import write_constant
+from shine.evaluate.gradient.instructions import Assemble, write_constant
 from shine.evaluate.gradient.job import GROUPED_JOB, OUTPUT, SECTION
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS, Assembled
 from shine.evaluate.machine.job import Job, job_entry, job_fields
 
-_BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
+_DOUBLE = ir.DoubleType()
 _ZERO = ir.Constant(_DOUBLE, 0.0)
-
-GROUPED = ir.FunctionType(_DOUBLE, [POINTER, I64, POINTER, _DOUBLE, POINTER, I64])
-"""Type of the function that `emit_grouped` emits."""
 
 
 class GroupedEquations:
@@ -44,9 +40,9 @@ class GroupedEquations:
     the sum exceeds the limit, it stops, if errors are never negative.
     """
 
-    def __init__(self, module: ir.Module, name: str, assemble: ir.Function, instruction_bytes: int) -> None:
+    def __init__(self, module: ir.Module, name: str, assemble: Assemble, instruction_bytes: int) -> None:
         labels = ("job", "individual", "unknowns", "limit", "blocks", "wanted")
-        function = declare(module, name, _DOUBLE, list(GROUPED.args), labels)
+        function = declare(module, name, _DOUBLE, [POINTER, I64, POINTER, _DOUBLE, POINTER, I64], labels)
         self.pointer, self.individual, self.unknowns, self.limit, self.blocks, self.wanted = function.args
         self.build = build = ir.IRBuilder(function.append_basic_block("entry"))
         self.assemble, self.instruction_bytes = assemble, instruction_bytes
@@ -152,10 +148,3 @@ class GroupedEquations:
     def _increase(self, pointer: ir.Value, index: ir.Value, value: ir.Value) -> None:
         before = load(self.build, pointer, index, _DOUBLE, _DOUBLE)
         store(self.build, self.build.fadd(before, value), pointer, index, _DOUBLE)
-
-
-def call_grouped(build: ir.IRBuilder, address: ir.Value, arguments: list[ir.Value]) -> ir.Value:
-    """Call a function of `GroupedEquations` at an address."""
-    function = build.inttoptr(address, POINTER)
-    function.type = FunctionPointer(GROUPED)
-    return build.call(function, arguments)

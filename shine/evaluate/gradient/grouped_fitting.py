@@ -17,9 +17,13 @@ longer the next one should be, as in `constant_fitting`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import inf
+
 from llvmlite import ir
 
-from shine.compiler.codegen.blocks import I64, POINTER, Variables, counted, declare, intrinsic, number, stack
+from shine.base.typing import Floats, Indices, Mask, Words
+from shine.compiler.kernels import emit_kernel
 from shine.evaluate.gradient.constant_fitting import (
     AFTER_BETTER,
     AFTER_WORSE,
@@ -28,15 +32,14 @@ from shine.evaluate.gradient.constant_fitting import (
     LONGEST,
     MOST_DAMPING,
 )
-from shine.evaluate.gradient.grouped import call_grouped
-from shine.evaluate.gradient.grouped_steps import Emitter, Reduce, Solve, double
 from shine.evaluate.gradient.job import GROUPED_JOB
-from shine.evaluate.machine.job import emit_worker_loop, job_entry, job_fields
+from shine.evaluate.machine.job import emit_worker_loop
 
 FIT_GROUPED, REDUCE_GROUPED = "fit_grouped", "reduce_grouped"
 """Names of the functions of a job: one fits its individuals, the other eliminates their groups once."""
 
-_BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
+Measure = Callable[[Words, int, Floats, float, Floats, int], float]
+"""Measures an individual: ``measure(job, individual, unknowns, limit, blocks, wanted)`` (see `grouped`)."""
 
 
 def emit_grouped_fitting() -> ir.Module:
@@ -47,13 +50,10 @@ def emit_grouped_fitting() -> ir.Module:
     groups eliminated, with the products with the residual in the last column.
     """
     module = ir.Module(name="grouped_fitting")
-    reduce = Reduce(module).function
-    solve = Solve(module, reduce).function
-    for name, emit in ((FIT_GROUPED, _Fit.emit), (REDUCE_GROUPED, _Fit.emit_reductions)):
-        function = declare(module, name, ir.VoidType(), [POINTER], ["job"])
-        build = ir.IRBuilder(function.append_basic_block("entry"))
-        emit(_Fit(module, build, function.args[0], solve, reduce))
-        build.ret_void()
+    for kernel in (reduce_blocks, solve_blocks):
+        emit_kernel(module, kernel, GROUPED_JOB)
+    for entry in (fit_grouped, reduce_grouped):
+        emit_kernel(module, entry, GROUPED_JOB, "external")
     emit_worker_loop(module)
     return module
 
@@ -64,153 +64,270 @@ def grouped_scratch(groups: int, own: int, shared: int, constants: int, fixed_co
     blocks, unknowns = groups * (size + 1) ** 2, groups * own + shared
     numbers = {
         "state": 1 + (constants + fixed_columns) ** 2, "kept": blocks, "fresh": blocks, "work": blocks,
-        "reduced": (shared + 1) ** 2, "trial": unknowns, "totals": 2 * shared, "flags": unknowns, "step": size + 1,
+        "reduced": (shared + 1) ** 2, "trial": unknowns, "totals": 2 * size, "flags": unknowns, "step": size + 1,
     }  # fmt: skip
     return {name: 8 * count for name, count in numbers.items()}
 
 
-class _Fit(Emitter):
-    """The loop over the individuals, and over the steps of each."""
+def fit_grouped(job: Words) -> None:
+    """Fit each individual of the job."""
+    count = job["n_groups"] * job["own"] + job["shared"]
+    numbers = job["n_groups"] * (job["own"] + job["shared"] + 1) * (job["own"] + job["shared"] + 1)
+    errors: Floats = job["errors"]
+    tolerance: Floats = job["tolerance"]
+    trial: Floats = job["trial"]
+    measure: Measure = job["grouped"]
+    for individual in range(job["first"], job["last"]):
+        unknowns: Floats = job["unknowns"]
+        best = unknowns[individual * count :]
+        kept: Floats = job["kept"]
+        fresh: Floats = job["fresh"]
+        damping = FIRST_DAMPING
+        _copy(best, trial, count)
+        going = 1
+        for step in range(job["steps"] + 1):
+            if going:
+                not_last = step < job["steps"]
+                _zero(fresh, numbers)
+                found = measure(job, individual, trial, errors[individual], fresh, not_last)
+                found += _penalty(job, individual, trial, fresh)
+                # A loss without a least error must not run away to minus infinity.
+                better = -inf < found < errors[individual]
+                if step:
+                    damping = damping * (AFTER_BETTER if better else AFTER_WORSE)
+                    damping = max(LEAST_DAMPING, min(MOST_DAMPING, damping))
+                length = 1.0
+                if job["reweighted"] and not_last and step and better:
+                    length = _right_length(job, best, trial, kept, fresh)
+                if better:
+                    errors[individual] = found
+                    _copy(trial, best, count)
+                    kept, fresh = fresh, kept
+                error = abs(errors[individual])
+                going = 0
+                if 0.0 < error < inf and not_last:
+                    going = solve_blocks(job, individual, kept, best, damping, length) > tolerance[0] * error
 
-    def __init__(
-        self, module: ir.Module, build: ir.IRBuilder, pointer: ir.Value, solve: ir.Function, reduce: ir.Function
-    ) -> None:
-        super().__init__(module, build)
-        self.pointer, self.solve, self.reduce = pointer, solve, reduce
-        self.job = job = job_fields(build, pointer, GROUPED_JOB)
-        self.variables = Variables(build, going=0, kept=0, fresh=0)
-        self.damping, self.length = stack(build, _DOUBLE, 1), stack(build, _DOUBLE, 1)
-        self.size = build.add(job["own"], job["shared"])
-        self.stride = build.add(self.size, number(1))
-        self.block = build.mul(self.stride, self.stride)
-        self.by_group = build.mul(job["n_groups"], job["own"])
-        self.count = build.add(self.by_group, job["shared"])
-        self.tolerance = self.at(build.inttoptr(job["tolerance"], POINTER), 0)
 
-    def emit(self) -> None:
-        """Emit the fits of all individuals of the job."""
-        build, job, variables = self.build, self.job, self.variables
-        trial = build.inttoptr(job["trial"], POINTER)
-        with counted(build, job["first"], job["last"]) as each:
-            best = job_entry(build, job, "unknowns", each.index, build.mul(self.count, number(8)))
-            error = job_entry(build, job, "errors", each.index, 8)
-            self.put(double(FIRST_DAMPING), self.damping, 0)
-            self.copied(best, trial, self.count)
-            variables["going"], variables["kept"], variables["fresh"] = 1, job["kept"], job["fresh"]
-            with (
-                counted(build, number(0), build.add(job["steps"], number(1))) as step,
-                build.if_then(build.icmp_unsigned("!=", variables["going"], number(0))),
-            ):
-                self._advance(each.index, step.index, best, error, trial)
+def reduce_grouped(job: Words) -> None:
+    """Eliminate the groups of each individual of the job."""
+    count = job["n_groups"] * job["own"] + job["shared"]
+    numbers = job["n_groups"] * (job["own"] + job["shared"] + 1) * (job["own"] + job["shared"] + 1)
+    cells = (job["shared"] + 1) * (job["shared"] + 1)
+    errors: Floats = job["errors"]
+    unknowns: Floats = job["unknowns"]
+    blocks: Floats = job["fresh"]
+    reduced: Floats = job["reduced"]
+    out: Floats = job["out"]
+    measure: Measure = job["grouped"]
+    for individual in range(job["first"], job["last"]):
+        best = unknowns[individual * count :]
+        _zero(blocks, numbers)
+        found = measure(job, individual, best, inf, blocks, 1)
+        errors[individual] = found + _penalty(job, individual, best, blocks)
+        reduce_blocks(job, individual, blocks, best, 0.0)
+        _copy(reduced, out[individual * cells :], cells)
+        if job["blocks"]:
+            every: Floats = job["blocks"]
+            _copy(blocks, every[individual * numbers :], numbers)
 
-    def emit_reductions(self) -> None:
-        """Emit the elimination of the groups of all individuals of the job."""
-        build, job = self.build, self.job
-        width = build.add(job["shared"], number(1))
-        cells = build.mul(width, width)
-        blocks, reduced = (build.inttoptr(job[name], POINTER) for name in ("fresh", "reduced"))
-        with counted(build, job["first"], job["last"]) as each:
-            best = job_entry(build, job, "unknowns", each.index, build.mul(self.count, number(8)))
-            self.zeroed(blocks, build.mul(job["n_groups"], self.block))
-            arguments = [self.pointer, each.index, best, double(float("inf")), blocks, number(1)]
-            found = build.fadd(call_grouped(build, job["grouped"], arguments), self._penalty(each.index, best, blocks))
-            self.put(found, job_entry(build, job, "errors", each.index, 8), 0)
-            build.call(self.reduce, [self.pointer, each.index, blocks, best, double(0.0), double(1.0)])
-            out = job_entry(build, job, "out", each.index, build.mul(cells, number(8)))
-            self.copied(reduced, out, cells)
-            with build.if_then(build.icmp_unsigned("!=", job["blocks"], number(0))):
-                numbers = build.mul(job["n_groups"], self.block)
-                place = job_entry(build, job, "blocks", each.index, build.mul(numbers, number(8)))
-                self.copied(blocks, place, numbers)
 
-    def _advance(self, individual: ir.Value, step: ir.Value, best: ir.Value, error: ir.Value, trial: ir.Value) -> None:
-        """Measure the trial, keep it if it is better, and take the next step."""
-        build, job, variables = self.build, self.job, self.variables
-        fresh = build.inttoptr(variables["fresh"], POINTER)
-        not_last = build.icmp_unsigned("<", step, job["steps"])
-        self.zeroed(fresh, build.mul(job["n_groups"], self.block))
-        limit = self.at(error, 0)
-        arguments = [self.pointer, individual, trial, limit, fresh, build.zext(not_last, I64)]
-        found = build.fadd(call_grouped(build, job["grouped"], arguments), self._penalty(individual, trial, fresh))
-        # A loss without a least error must not run away to minus infinity.
-        better = build.and_(
-            build.fcmp_ordered("<", found, limit), build.fcmp_ordered(">", found, double(-float("inf")))
-        )
-        with build.if_then(build.icmp_unsigned("!=", step, number(0))):
-            factor = build.select(better, double(AFTER_BETTER), double(AFTER_WORSE))
-            damping = build.fmul(self.at(self.damping, 0), factor)
-            damping = self.larger(self.smaller(damping, double(MOST_DAMPING)), double(LEAST_DAMPING))
-            self.put(damping, self.damping, 0)
-        self.put(double(1.0), self.length, 0)
-        reweighted = build.icmp_unsigned("!=", job["reweighted"], number(0))
-        later = build.and_(not_last, build.icmp_unsigned("!=", step, number(0)))
-        with build.if_then(build.and_(build.and_(reweighted, later), better)):
-            self._lengthen(best, trial, build.inttoptr(variables["kept"], POINTER), fresh)
-        with build.if_then(better):
-            self.put(found, error, 0)
-            self.copied(trial, best, self.count)
-            kept = variables["kept"]
-            variables["kept"] = variables["fresh"]
-            variables["fresh"] = kept
-        error_now = build.call(intrinsic(self.module, "llvm.fabs", _DOUBLE, 1), [self.at(error, 0)])
-        variables["going"] = 0
-        fittable = build.and_(build.fcmp_ordered(">", error_now, double(0.0)), self.finite(error_now))
-        with build.if_then(build.and_(fittable, not_last)):
-            kept = build.inttoptr(variables["kept"], POINTER)
-            numbers = self.at(self.damping, 0), self.at(self.length, 0)
-            promise = build.call(self.solve, [self.pointer, individual, kept, best, *numbers])
-            enough = build.fcmp_ordered(">", promise, build.fmul(self.tolerance, error_now))
-            variables["going"] = build.zext(enough, I64)
+def _right_length(job: Words, best: Floats, trial: Floats, kept: Floats, fresh: Floats) -> float:
+    """The factor of the next step: the right one for the step to this trial, in hindsight (see `constant_fitting`)."""
+    size = job["own"] + job["shared"]
+    stride = size + 1
+    slope, slope_there, bending = 0.0, 0.0, 0.0
+    for group in range(job["n_groups"]):
+        before, after = kept[group * stride * stride :], fresh[group * stride * stride :]
+        for row in range(size):
+            place = _place(job, group, row)
+            move = trial[place] - best[place]
+            bent = 0.0
+            for column in range(size):
+                there = _place(job, group, column)
+                other = trial[there] - best[there]
+                bent += 0.0 if other == 0.0 else before[row * stride + column] * other
+            slope += 0.0 if move == 0.0 else before[row * stride + size] * move
+            slope_there += 0.0 if move == 0.0 else after[row * stride + size] * move
+            bending += 0.0 if move == 0.0 else move * bent
+    return min(LONGEST, max(1.0, bending / (slope - slope_there)))
 
-    def _lengthen(self, best: ir.Value, trial: ir.Value, kept: ir.Value, fresh: ir.Value) -> None:
-        """Set the factor of the next step: the right one for the step to this trial, in hindsight (see
-        `constant_fitting`)."""
-        build, job = self.build, self.job
-        zero = double(0.0)
-        with counted(build, number(0), job["n_groups"], carried=[zero, zero, zero]) as group:
-            before, after = (self.moved(each, build.mul(group.index, self.block)) for each in (kept, fresh))
 
-            def move(unknown: ir.Value) -> ir.Value:
-                own = build.add(build.mul(group.index, job["own"]), unknown)
-                shared = build.add(self.by_group, build.sub(unknown, job["own"]))
-                place = build.select(build.icmp_signed("<", unknown, job["own"]), own, shared)
-                return build.fsub(self.at(trial, place), self.at(best, place))
+def _penalty(job: Words, individual: int, trial: Floats, blocks: Floats) -> float:
+    """The penalties of a trial, added to its blocks too."""
+    own, stride = job["own"], job["own"] + job["shared"] + 1
+    total = 0.0
+    if job["prior"]:
+        prior: Floats = job["prior"]
+        precisions = prior[2 * individual * own :]
+        centers = precisions[own:]
+        for group in range(job["n_groups"]):
+            block = blocks[group * stride * stride :]
+            for k in range(own):
+                away = centers[k] - trial[group * own + k]
+                pull = precisions[k] * away
+                block[k * stride + k] += precisions[k]
+                block[k * stride + stride - 1] += pull
+                total += pull * away
+    return total
 
-            with counted(build, number(0), self.size, carried=group.values) as row:
-                own = move(row.index)
-                still = build.fcmp_ordered("==", own, zero)
-                line = build.mul(row.index, self.stride)
-                right = build.add(line, self.size)
-                slopes = (build.select(still, zero, build.fmul(self.at(each, right), own)) for each in (before, after))
-                with counted(build, number(0), self.size, carried=[zero]) as column:
-                    other = move(column.index)
-                    bent = build.fmul(self.at(before, build.add(line, column.index)), other)
-                    bent = build.select(build.fcmp_ordered("==", other, zero), zero, bent)
-                    column.results = [build.fadd(column.values[0], bent)]
-                bending = build.select(still, zero, build.fmul(own, column.values[0]))
-                row.results = [build.fadd(a, b) for a, b in zip(row.values, (*slopes, bending), strict=True)]
-            group.results = row.values
-        slope, slope_there, bending = group.values
-        length = build.fdiv(bending, build.fsub(slope, slope_there))
-        self.put(self.smaller(self.larger(length, double(1.0)), double(LONGEST)), self.length, 0)
 
-    def _penalty(self, individual: ir.Value, trial: ir.Value, blocks: ir.Value) -> ir.Value:
-        """The penalties of a trial, added to its blocks too."""
-        build, job = self.build, self.job
-        own = job["own"]
-        there = build.icmp_unsigned("!=", job["prior"], number(0))
-        groups = build.select(there, job["n_groups"], number(0))
-        precisions = job_entry(build, job, "prior", individual, build.mul(own, number(16)))
-        centers = self.moved(precisions, own)
-        with counted(build, number(0), groups, carried=[double(0.0)]) as group:
-            block = self.moved(blocks, build.mul(group.index, self.block))
-            values = self.moved(trial, build.mul(group.index, own))
-            with counted(build, number(0), own, carried=[group.values[0]]) as k:
-                precision = self.at(precisions, k.index)
-                away = build.fsub(self.at(centers, k.index), self.at(values, k.index))
-                pull = build.fmul(precision, away)
-                self.increase(block, build.add(build.mul(k.index, self.stride), k.index), precision)
-                self.increase(block, build.add(build.mul(k.index, self.stride), self.size), pull)
-                k.results = [build.fadd(k.values[0], build.fmul(pull, away))]
-            group.results = [k.values[0]]
-        return group.values[0]
+def reduce_blocks(job: Words, individual: int, blocks: Floats, best: Floats, damping: float) -> None:
+    """Eliminate the groups: write ``work``, ``reduced``, ``totals`` of the shared unknowns, and ``flags``."""
+    own, shared, size = job["own"], job["shared"], job["own"] + job["shared"]
+    stride, width = size + 1, shared + 1
+    every: Floats = job["work"]
+    reduced: Floats = job["reduced"]
+    diagonals: Floats = job["totals"]
+    slants = diagonals[size:]
+    _zero(diagonals, 2 * size)
+    for k in range(own, size):
+        for group in range(job["n_groups"]):
+            block = blocks[group * stride * stride :]
+            diagonals[k] += block[k * stride + k]
+            slants[k] += block[k * stride + size]
+        _mark(job, individual, _place(job, 0, k), k, best)
+    _zero(reduced, width * width)
+    for group in range(job["n_groups"]):
+        block, work = blocks[group * stride * stride :], every[group * stride * stride :]
+        _read_own(job, block)
+        for k in range(own):
+            _mark(job, individual, _place(job, group, k), k, best)
+        for row in range(size):
+            stays = _stays(job, group, row)
+            for column in range(row, stride):
+                value = block[row * stride + column]
+                left_out = stays or _stays(job, group, column) or not abs(value) < inf
+                work[row * stride + column] = 0.0 if left_out else value
+        _eliminate(work, own, size, damping, diagonals)
+        for row in range(shared):
+            for column in range(row, width):
+                reduced[row * width + column] += work[(own + row) * stride + own + column]
+
+
+def solve_blocks(job: Words, individual: int, blocks: Floats, best: Floats, damping: float, length: float) -> float:
+    """Write the next trial.
+
+    It returns the promise: how far the errors would fall if the formula were linear in its unknowns.
+    """
+    own, shared, size = job["own"], job["shared"], job["own"] + job["shared"]
+    stride = size + 1
+    every: Floats = job["work"]
+    reduced: Floats = job["reduced"]
+    totals: Floats = job["totals"]
+    step: Floats = job["step"]
+    reduce_blocks(job, individual, blocks, best, damping)
+    _eliminate(reduced, shared, shared, damping, totals[own:])
+    promise = _substitute(0.0, reduced, shared, shared, damping, totals[own:], step[own:], size)
+    _move(job, individual, _place(job, 0, own), own, shared, best, length)
+    for group in range(job["n_groups"]):
+        _read_own(job, blocks[group * stride * stride :])
+        work = every[group * stride * stride :]
+        promise = _substitute(promise, work, own, size, damping, totals, step, size)
+        _move(job, individual, group * own, 0, own, best, length)
+    return promise
+
+
+def _read_own(job: Words, block: Floats) -> None:
+    """Read the diagonal and the products with the residual of a group's own unknowns, as they are in its block."""
+    size = job["own"] + job["shared"]
+    diagonals: Floats = job["totals"]
+    for k in range(job["own"]):
+        diagonals[k] = block[k * (size + 1) + k]
+        diagonals[size + k] = block[k * (size + 1) + size]
+
+
+def _place(job: Words, group: int, k: int) -> int:
+    """The place among all unknowns of one of a group's own or of the shared ones."""
+    own = job["own"]
+    return group * own + k if k < own else (job["n_groups"] - 1) * own + k
+
+
+def _mark(job: Words, individual: int, place: int, k: int, best: Floats) -> None:
+    """Note whether an unknown stays where it is."""
+    size, count = job["own"] + job["shared"], job["n_groups"] * job["own"] + job["shared"]
+    fixed: Mask = job["fixed"]
+    lows: Floats = job["lows"]
+    highs: Floats = job["highs"]
+    flags: Indices = job["flags"]
+    diagonals: Floats = job["totals"]
+    diagonal, slant, bound = diagonals[k], diagonals[size + k], individual * size + k
+    free = 0.0 < diagonal < inf and abs(slant) < inf and not fixed[individual * count + place]
+    below = best[place] <= lows[bound] and slant < 0.0
+    above = best[place] >= highs[bound] and slant > 0.0
+    flags[place] = not free or below or above
+
+
+def _stays(job: Words, group: int, k: int) -> int:
+    """Whether an unknown of a block stays; the residual does not."""
+    flags: Indices = job["flags"]
+    return k < job["own"] + job["shared"] and flags[_place(job, group, k)]
+
+
+def _eliminate(matrix: Floats, count: int, size: int, damping: float, diagonals: Floats) -> None:
+    """Eliminate the first unknowns from an upper triangle of equations, with the right sides after its columns.
+
+    `diagonals` are those before any elimination.
+    """
+    stride = size + 1
+    for k in range(count):
+        undamped, whole = matrix[k * stride + k], diagonals[k]
+        pivot = undamped + damping * whole
+        # An unknown whose pivot is at most this share of its diagonal depends on those before it: it does not move.
+        # A row of zeros is that of an unknown that stays.
+        pivot = pivot if pivot > 1e-14 * whole and undamped > 0.0 else inf
+        matrix[k * stride + k] = pivot
+        for row in range(k + 1, size):
+            factor = matrix[k * stride + row] / pivot
+            for column in range(row, stride):
+                matrix[row * stride + column] -= factor * matrix[k * stride + column]
+
+
+def _substitute(
+    promise: float,
+    matrix: Floats,
+    count: int,
+    size: int,
+    damping: float,
+    diagonals: Floats,
+    step: Floats,
+    all_unknowns: int,
+) -> float:
+    """Compute the steps of unknowns, from the last one up; add what they promise.
+
+    `diagonals`, and behind those of all unknowns the products with the residual, are those before any elimination.
+    """
+    for back in range(count):
+        k = count - 1 - back
+        row = matrix[k * (size + 1) :]
+        total = row[size]
+        for column in range(k + 1, size):
+            total -= row[column] * step[column]
+        usable = abs(row[k]) < inf
+        step[k] = total / row[k] if usable else 0.0
+        promise += step[k] * (diagonals[all_unknowns + k] + damping * diagonals[k] * step[k]) if usable else 0.0
+    return promise
+
+
+def _move(job: Words, individual: int, place: int, first: int, count: int, best: Floats, length: float) -> None:
+    """Write the trial of some unknowns, within their bounds."""
+    bound = individual * (job["own"] + job["shared"]) + first
+    trial: Floats = job["trial"]
+    step: Floats = job["step"]
+    lows: Floats = job["lows"]
+    highs: Floats = job["highs"]
+    for k in range(count):
+        moved = best[place + k] + length * step[first + k]
+        trial[place + k] = max(lows[bound + k], min(highs[bound + k], moved))
+
+
+def _zero(array: Floats, count: int) -> None:
+    """Fill an array with zeros."""
+    for place in range(count):
+        array[place] = 0.0
+
+
+def _copy(source: Floats, target: Floats, count: int) -> None:
+    """Copy an array."""
+    for place in range(count):
+        target[place] = source[place]

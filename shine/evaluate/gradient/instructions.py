@@ -49,6 +49,9 @@ LISTS = 3
 
 _BYTE = ir.IntType(8)
 
+Assemble = Callable[[ir.IRBuilder, Sequence[ir.Value]], None]
+"""Emits a call of `shine.evaluate.gradient.assembler.assemble`, given its arguments before the tables."""
+
 
 def list_bytes(build: ir.IRBuilder, count: ir.Value, size: int) -> ir.Value:
     """Bytes of each list for a tape of so many nodes."""
@@ -200,6 +203,8 @@ class GradientTables:
         Address of each function's handler where a constant is below.
     adjoint : ir.Value
         An array of shape (functions, `most_arguments`): `NO_PARTIAL`, `UNCHANGED`, or a handler's address.
+    slopes : ir.Value
+        Whether each function's handler computes its slope, too (see `slopes_of`).
     most_arguments : int
         Largest arity of the functions.
     zeros, ones : ir.Value
@@ -212,6 +217,7 @@ class GradientTables:
     forward: ir.Value
     varying: ir.Value
     adjoint: ir.Value
+    slopes: ir.Value
     most_arguments: int
     zeros: ir.Value
     ones: ir.Value
@@ -236,12 +242,12 @@ def emit_gradient_tables(module: ir.Module, functions: Sequence[Primitive], size
             for argument, partial in enumerate([_SLOPE_GIVEN] if _has_slope(function) else partials(function))
         ]
         adjoint += found + [_table_entry(NO_PARTIAL)] * (most - len(found))
-    table(module, "slopes", [number(int(_has_slope(function))) for function in functions])  # read by `slopes_of`
     return GradientTables(
         arity=table(module, "arity", [number(function.arity) for function in functions]),
         forward=table(module, "forward", forward),
         varying=table(module, "varying", varying),
         adjoint=table(module, "adjoint", adjoint),
+        slopes=table(module, "slopes", [number(int(_has_slope(function))) for function in functions]),
         most_arguments=most,
         zeros=_broadcast_table(module, "zeros", 0.0),
         ones=_broadcast_table(module, "ones", 1.0),

@@ -22,9 +22,14 @@ from llvmlite import ir
 
 from shine.compiler.codegen.blocks import I64, POINTER, Variables, counted, declare, load, number
 from shine.evaluate.gradient.assembler import emit_gradient_assembler
-from shine.evaluate.gradient.constant_fitting import advance_function, emit_advances, emit_fit
+from shine.evaluate.gradient.constant_fitting import emit_fits
 from shine.evaluate.gradient.grouped import GroupedEquations
-from shine.evaluate.gradient.instructions import emit_gradient_tables, gradient_instruction_bytes, most_arguments
+from shine.evaluate.gradient.instructions import (
+    Assemble,
+    emit_gradient_tables,
+    gradient_instruction_bytes,
+    most_arguments,
+)
 from shine.evaluate.gradient.job import GRADIENT_JOB
 from shine.evaluate.gradient.normal_equations import ALONE, Assembled
 from shine.evaluate.machine.job import emit_worker_loop, job_entry, job_fields
@@ -52,19 +57,16 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     module = ir.Module(name="gradient_machine")
     size = gradient_instruction_bytes(most_arguments(functions))
     assemble = emit_gradient_assembler(module, emit_gradient_tables(module, functions, size), size)
-    advance = advance_function(module)
-    _emit_drivers(module, assemble, advance, size)
-    function, build = _entry(module, ADVANCE)
-    emit_advances(build, function.args[0], advance)
-    build.ret_void()
+    _emit_drivers(module, assemble, size)
     emit_worker_loop(module)
     return module
 
 
-def _emit_drivers(module: ir.Module, assemble: ir.Function, advance: ir.Function, size: int) -> None:
+def _emit_drivers(module: ir.Module, assemble: Assemble, size: int) -> None:
     """Emit the functions of normal equations and of fits."""
     evaluate = _emit_evaluate(module, assemble, size)
-    function, build = _entry(module, NORMAL)
+    function = declare(module, NORMAL, ir.VoidType(), [POINTER], ["job"])
+    build = ir.IRBuilder(function.append_basic_block("entry"))
     pointer = function.args[0]
     job = job_fields(build, pointer, GRADIENT_JOB)
     numbers = build.add(build.mul(job["stride"], job["stride"]), number(1))
@@ -75,20 +77,11 @@ def _emit_drivers(module: ir.Module, assemble: ir.Function, advance: ir.Function
         with build.if_then(build.fcmp_ordered(">=", limit, ir.Constant(_DOUBLE, 0.0))):
             build.call(evaluate, [pointer, loop.index, line, limit, state, job["most"], number(ALONE)])
     build.ret_void()
-    function, build = _entry(module, FIT)
-    pointer = function.args[0]
-    emit_fit(build, pointer, lambda *arguments: build.call(evaluate, [pointer, *arguments]), advance)
-    build.ret_void()
+    emit_fits(module, FIT, evaluate)
     GroupedEquations(module, GROUPED, assemble, size).emit()
 
 
-def _entry(module: ir.Module, name: str) -> tuple[ir.Function, ir.IRBuilder]:
-    """A new function that takes a job, and a builder at its start."""
-    function = declare(module, name, ir.VoidType(), [POINTER], ["job"])
-    return function, ir.IRBuilder(function.append_basic_block("entry"))
-
-
-def _emit_evaluate(module: ir.Module, assemble: ir.Function, size: int) -> ir.Function:
+def _emit_evaluate(module: ir.Module, assemble: Assemble, size: int) -> ir.Function:
     """Internal function ``evaluate(job, individual, line, limit, state, most, kind)``: assemble a tape, then run all
     tiles.
 
@@ -98,7 +91,7 @@ def _emit_evaluate(module: ir.Module, assemble: ir.Function, size: int) -> ir.Fu
     """
     labels = ("job", "individual", "line", "limit", "state", "most", "kind")
     kinds = [POINTER, I64, POINTER, _DOUBLE, POINTER, I64, I64]
-    function = declare(module, "shine.evaluate", ir.VoidType(), kinds, labels)
+    function = declare(module, "shine.evaluate", _DOUBLE, kinds, labels)
     function.linkage = "internal"
     function.attributes.add("noinline")
     pointer, individual, line, limit, state, most, kind = function.args
@@ -107,5 +100,5 @@ def _emit_evaluate(module: ir.Module, assemble: ir.Function, size: int) -> ir.Fu
     wanted = Variables(build, further=1, values=0, adjoints=0, numbers=0)
     with over_parts(build, job, wanted) as (here, begin, end):
         Assembled(build, assemble, here, individual, wanted, size, kind).run(begin, begin, end, line, limit, state)
-    build.ret_void()
+    build.ret(load(build, state, number(0), _DOUBLE, _DOUBLE))
     return function

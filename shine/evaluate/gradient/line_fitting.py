@@ -10,27 +10,28 @@ fitted line: the nearest one of their form.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from functools import lru_cache
+from math import inf
 
+import numpy as np
 from llvmlite import ir
 
+from shine.base.typing import AnyArray, Floats, Words
 from shine.compiler.codegen.blocks import (
-    I64,
     POINTER,
-    Variables,
     broadcast,
     counted,
     declare,
     horizontal_sum,
-    intrinsic,
     load,
     number,
     stack,
     store,
 )
-from shine.compiler.codegen.moments import LANES, LINE_FIELDS, LINE_FORMS, lanes, prediction_lanes
+from shine.compiler.codegen.moments import LANES, LINE_FORMS, lanes, prediction_lanes
 from shine.compiler.codegen.numbers import Functions, Numbers, splat
+from shine.compiler.kernels import emit_kernel
 from shine.evaluate.gradient.line_sums import DATA, SUMS, WEIGH, evaluate_function, weigh_function
 from shine.evaluate.losses.form import RowLoss
 from shine.evaluate.losses.row_errors import Table, variant_of
@@ -52,7 +53,22 @@ _SHORTEST, _LONGEST = 0.5, 8.0
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _ZERO = number(0)
-_EPSILON = 2.0**-52
+
+_ROUNDING = (64 * 2.0**-52) ** 2
+"""Variance of predictions, as a share of their squared mean, that is no more than rounding."""
+
+_NONE, _INTERCEPT, _SLOPE, _BOTH = range(len(LINE_FORMS))
+_WEIGHT, _CONSTANT, _PROMISING, _TOLERANCE = map(FACTS.index, ("weight", "constant", "promising", "tolerance"))
+_PULL, _PRODUCT = SUMS.index("pull"), SUMS.index("product")
+
+Deviations = Callable[[AnyArray, Words, Floats], float]
+"""Writes sums of the deviations of predictions from the first one, which it returns (see `_emit_deviations`)."""
+
+LineErrors = Callable[[AnyArray, Words, Floats], float]
+"""The sum of errors of a line."""
+
+Evaluate = Callable[[AnyArray, float, Floats, Floats, Words], float]
+"""Writes `SUMS` at a line (see `evaluate_function`) and returns the first, that of errors."""
 
 
 def lines_module(function: Primitive, least: float | None, numbers: Numbers) -> ir.Module:
@@ -75,261 +91,205 @@ def lines_module(function: Primitive, least: float | None, numbers: Numbers) -> 
     """
     module = ir.Module(name="lines")
     evaluate = evaluate_function(module, function, least, numbers)
+    emitted = _emit_deviations(module, numbers), _emit_errors(module), evaluate
     fit = declare(module, FIT_LINES, ir.VoidType(), [POINTER] * 3, ["predictions", "data", "found"])
     build = ir.IRBuilder(fit.append_basic_block("entry"))
-    predictions, data, found = fit.args
-    _LineFit(build, evaluate, predictions, data, numbers).emit(found)
+    build.call(emit_kernel(module, fit_forms, DATA), [*fit.args, *emitted])
     build.ret_void()
     weigh_function(module, function, least)
     return module
 
 
-class _LineFit:
-    """The instructions that fit the lines of one individual."""
+def _emit_deviations(module: ir.Module, numbers: Numbers) -> ir.Function:
+    """Internal function ``deviations(predictions, data, sums)``.
 
-    def __init__(
-        self,
-        build: ir.IRBuilder,
-        evaluate: ir.Function,
-        predictions: ir.Value,
-        data: ir.Value,
-        numbers: Numbers,
-    ) -> None:
-        self.build, self.evaluate, self.numbers = build, evaluate, numbers
-        self.predictions, self.data, self.words = predictions, data, job_fields(build, data, DATA)
-        facts = build.inttoptr(self.words["facts"], POINTER)
-        self.facts = {name: _at(build, facts, position) for position, name in enumerate(FACTS)}
-        self.line, self.trial = (stack(build, _DOUBLE, 2) for _ in range(2))
-        self.sums, self.found = (stack(build, _DOUBLE, len(SUMS)) for _ in range(2))
-        self.length, self.state = stack(build, _DOUBLE, 1), stack(build, _DOUBLE, LANES)
-        self.wanted = Variables(build, going=0)
+    It writes weighted sums of the deviations from the first prediction, which it returns: d, d*d and d*t with the
+    target's deviations t from its mean; h*d, h*d*d and g*d with the curvatures h and pulls g at the best constant.
+    """
+    emitted, build = _internal(module, "shine.lines.deviations", "sums")
+    predictions, data, sums = emitted.args
+    words = job_fields(build, data, DATA)
+    target, weights, curvatures, pulls, facts = (
+        build.inttoptr(words[name], POINTER) for name in ("target", "weights", "curvatures", "pulls", "facts")
+    )
+    # Deviations from any prediction of the row serve as well as those from the mean.
+    middle = build.extract_element(prediction_lanes(build, predictions, _ZERO, numbers), ir.Constant(ir.IntType(32), 0))
+    mean = load(build, facts, number(FACTS.index("target")), _DOUBLE, _DOUBLE)
+    middles, means = broadcast(build, middle, _VECTOR), broadcast(build, mean, _VECTOR)
+    with counted(build, _ZERO, words["rows"], LANES, [splat(_VECTOR, 0.0)] * 6) as loop:
+        value = build.fsub(prediction_lanes(build, predictions, loop.index, numbers), middles)
+        other = build.fsub(lanes(build, target, loop.index), means)
+        weighed, bent = (build.fmul(lanes(build, each, loop.index), value) for each in (weights, curvatures))
+        pulled = build.fmul(lanes(build, pulls, loop.index), value)
+        products = build.fmul(weighed, value), build.fmul(weighed, other), bent, build.fmul(bent, value), pulled
+        terms = (weighed, *products)
+        loop.results = [build.fadd(total, term) for total, term in zip(loop.values, terms, strict=True)]
+    for place, total in enumerate(loop.values):
+        store(build, horizontal_sum(build, total), sums, number(place), _DOUBLE)
+    build.ret(middle)
+    return emitted
 
-    def emit(self, out: ir.Value) -> None:
-        """Fit a line of each form, the best one first."""
-        build, constant = self.build, self.facts["constant"]
-        promise = self._start()
-        least = _at(build, self.sums, 0)
-        for form in LINE_FORMS:
-            self._write(out, form, least if form == "both" else _number(math.inf))
-        gain = build.fsub(constant, least)
-        gain = build.select(build.fcmp_ordered(">", promise, gain), promise, gain)
-        with build.if_then(build.fcmp_ordered(">", gain, self.facts["least_gain"])):
-            self._evaluate(self.line, self.sums)
-            self._fit("both")
-            self._write(out, "both", _at(build, self.sums, 0))
-            fitted = [_at(build, self.line, 0), _at(build, self.line, 1), *(_at(build, self.sums, i) for i in range(4))]
-            for form in ("slope", "intercept", "none"):
-                self._fit_simpler(out, form, fitted)
 
-    def _start(self) -> ir.Value:
-        """Find the best line to start from; return the promise of the step from the constant."""
-        build, facts = self.build, self.facts
-        slope, step, mean, promise = self._slopes()
-        self._set(_number(0.0), facts["middle"])
-        store(build, facts["constant"], self.sums, _ZERO, _DOUBLE)
-        candidates = (
-            (slope, build.fsub(facts["target"], build.fmul(slope, self.centre))),
-            (step, build.fsub(facts["middle"], build.fmul(step, mean))),
-        )
-        for line in candidates:
-            for position, value in enumerate(line):
-                store(build, value, self.trial, number(position), _DOUBLE)
-            error = self._error(self.trial)
-            better = build.fcmp_ordered("<", error, _at(build, self.sums, 0))
-            with build.if_then(better):
-                self._set(*line)
-                store(build, error, self.sums, _ZERO, _DOUBLE)
-        return promise
+def _emit_errors(module: ir.Module) -> ir.Function:
+    """Internal function ``errors(predictions, data, line)``, the sum of errors of a line."""
+    emitted, build = _internal(module, "shine.lines.errors", "line")
+    predictions, data, line = emitted.args
+    words, state = job_fields(build, data, DATA), stack(build, _DOUBLE, LANES)
+    target, weights, table, loss_columns = (
+        build.inttoptr(words[name], POINTER) for name in ("target", "weights", "errors", "loss_columns")
+    )
+    store(build, splat(_VECTOR, 0.0), state, _ZERO, _DOUBLE)
+    add = variant_of(build, table, words["weighted"], number(1))
+    build.call(add, [predictions, target, weights, words["rows"], line, loss_columns, _ZERO, state])
+    build.ret(horizontal_sum(build, lanes(build, state, _ZERO)))
+    return emitted
 
-    def _error(self, line: ir.Value) -> ir.Value:
-        """The sum of errors of a line."""
-        build, words = self.build, self.words
-        target, weights, table, loss_columns = (
-            build.inttoptr(words[name], POINTER) for name in ("target", "weights", "errors", "loss_columns")
-        )
-        store(build, splat(_VECTOR, 0.0), self.state, _ZERO, _DOUBLE)
-        add = variant_of(build, table, words["weighted"], number(1))
-        build.call(add, [self.predictions, target, weights, words["rows"], line, loss_columns, _ZERO, self.state])
-        return horizontal_sum(build, lanes(build, self.state, _ZERO))
 
-    def _slopes(self) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
-        """The slope of least squares; the slope of a step from the best constant, the prediction around which the line
-        turns, and what the step promises. All are 0 for a prediction that varies by no more than rounding."""
-        build, facts = self.build, self.facts
-        target, weights, curvatures, pulls = (
-            build.inttoptr(self.words[name], POINTER) for name in ("target", "weights", "curvatures", "pulls")
-        )
-        # Deviations from any prediction of the row serve as well as those from the mean.
-        middle = build.extract_element(
-            prediction_lanes(build, self.predictions, _ZERO, self.numbers), ir.Constant(ir.IntType(32), 0)
-        )
-        middles, mean = broadcast(build, middle, _VECTOR), broadcast(build, facts["target"], _VECTOR)
-        with counted(build, _ZERO, self.words["rows"], LANES, [splat(_VECTOR, 0.0)] * 6) as loop:
-            value = build.fsub(prediction_lanes(build, self.predictions, loop.index, self.numbers), middles)
-            other = build.fsub(lanes(build, target, loop.index), mean)
-            weighed, bent = (build.fmul(lanes(build, each, loop.index), value) for each in (weights, curvatures))
-            pulled = build.fmul(lanes(build, pulls, loop.index), value)
-            terms = (
-                weighed,
-                build.fmul(weighed, value),
-                build.fmul(weighed, other),
-                bent,
-                build.fmul(bent, value),
-                pulled,
-            )
-            loop.results = [build.fadd(total, term) for total, term in zip(loop.values, terms, strict=True)]
-        value, square, product, bent, along, pulled = (horizontal_sum(build, total) for total in loop.values)
-        shift = build.fdiv(value, facts["weight"])
-        self.centre = build.fadd(middle, shift)
-        self.square = build.fsub(square, build.fmul(shift, value))
-        enough = build.fmul(build.fmul(self.centre, self.centre), _number((64 * _EPSILON) ** 2))
-        varies = build.fcmp_ordered(">", self.square, build.fmul(facts["weight"], enough))
-        turn = _ratio(build, bent, facts["bend"])
-        step = _ratio(build, pulled, build.fsub(along, build.fmul(turn, bent)))
-        slope = build.fdiv(product, self.square)
-        slope, step = (build.select(varies, each, _number(0.0)) for each in (slope, step))
-        return slope, step, build.fadd(middle, turn), build.fmul(step, pulled)
+def _internal(module: ir.Module, name: str, last: str) -> tuple[ir.Function, ir.IRBuilder]:
+    """A function of predictions, data and an array, which returns a number; and a builder at its start."""
+    emitted = declare(module, name, _DOUBLE, [POINTER] * 3, ("predictions", "data", last))
+    emitted.linkage = "internal"
+    return emitted, ir.IRBuilder(emitted.append_basic_block("entry"))
 
-    def _fit_simpler(self, out: ir.Value, form: str, fitted: list[ir.Value]) -> None:
-        """Fit a line of a simpler form, if it can come near the fitted one, whose line and sums are known."""
-        build, constant = self.build, self.facts["constant"]
-        slope, intercept, error, weight, value, square = fitted
-        # Errors of unknown sign have no multiples; the constant's error is the yardstick.
-        times = build.fmul(error, self.facts["promising"])
-        share = build.fadd(error, build.fdiv(build.fsub(constant, error), self.facts["promising"]))
-        most = build.select(build.fcmp_ordered(">=", error, _number(0.0)), times, share)
-        # Largest difference of equal errors of lines, as a share of the constant's error.
-        most = build.fadd(most, build.fmul(build.call(_size(build), [constant]), _number(1e-9)))
-        most = build.select(build.fcmp_ordered("<", most, constant), most, constant)
-        start = self._nearest(form, slope, intercept)
-        turned = build.fsub(start[0], slope)
-        moved = build.fadd(build.fsub(start[1], intercept), build.fmul(turned, self.centre))
+
+def fit_forms(
+    predictions: AnyArray, data: Words, out: Floats, deviations: Deviations, errors: LineErrors, evaluate: Evaluate
+) -> None:
+    """Fit a line of each form to an individual's predictions, the best one first."""
+    facts: Floats = data["facts"]
+    weight, target, middle, bend, constant, least_gain, _, _ = facts[:8]
+    line, trial, sums, rows = np.empty(2), np.empty(2), np.empty(6), np.empty(6)
+    first = deviations(predictions, data, rows)
+    value, square, product, bent, along, pulled = rows[:6]
+    # The slope of least squares, and that of a step from the best constant, whose line turns around a prediction; both
+    # are 0 for a prediction that varies by no more than rounding.
+    shift = value / weight
+    centre = first + shift
+    square = square - shift * value
+    varies = square > weight * (centre * centre * _ROUNDING)
+    turn = _ratio(bent, bend)
+    slope = product / square if varies else 0.0
+    step = _ratio(pulled, along - turn * bent) if varies else 0.0
+    promise = step * pulled
+    line[0], line[1], sums[0] = 0.0, middle, constant
+    for candidate in range(2):
+        trial[0], trial[1] = slope, target - slope * centre
+        if candidate:
+            trial[0], trial[1] = step, middle - step * (first + turn)
+        error = errors(predictions, data, trial)
+        if error < sums[0]:
+            line[0], line[1], sums[0] = trial[0], trial[1], error
+    for form in range(_BOTH):
+        _write(out, form, line, inf)
+    _write(out, _BOTH, line, sums[0])
+    if max(constant - sums[0], promise) > least_gain:
+        sums[0] = evaluate(predictions, centre, line, sums, data)
+        _fit(_BOTH, predictions, data, centre, line, sums, evaluate)
+        _write(out, _BOTH, line, sums[0])
+        _fit_simpler(predictions, data, centre, square, line, sums, out, evaluate)
+
+
+def _fit_simpler(
+    predictions: AnyArray,
+    data: Words,
+    centre: float,
+    square: float,
+    line: Floats,
+    sums: Floats,
+    out: Floats,
+    evaluate: Evaluate,
+) -> None:
+    """Fit lines of simpler forms that can come near the fitted line, whose sums are known."""
+    facts: Floats = data["facts"]
+    constant, promising = facts[_CONSTANT], facts[_PROMISING]
+    slope, intercept = line[:2]
+    error, h, along, bent = sums[:4]
+    # Errors of unknown sign have no multiples; the constant's error is the yardstick.
+    most = error * promising if error >= 0.0 else error + (constant - error) / promising
+    # Largest difference of equal errors of lines, as a share of the constant's error.
+    most = min(constant, most + abs(constant) * 1e-9)
+    whole = centre * centre + square / facts[_WEIGHT]
+    for simpler in range(_BOTH):
+        form = _SLOPE - simpler
+        # The nearest line of the form.
+        line[0], line[1] = 1.0, 0.0
+        if form == _INTERCEPT:
+            line[1] = intercept + (slope - 1.0) * centre
+        if form == _SLOPE:
+            line[0] = slope + intercept * centre / whole
+        turned = line[0] - slope
+        moved = line[1] - intercept + turned * centre
         # Growth of the error on the way there, to the second order.
-        both = build.fmul(build.fmul(moved, turned), build.fadd(value, value))
-        growth = build.fadd(
-            build.fmul(build.fmul(moved, moved), weight), build.fmul(build.fmul(turned, turned), square)
-        )
+        growth = moved * moved * h + turned * turned * bent + moved * turned * (along + along)
         # A line no better than the constant is no use.
-        with build.if_then(build.fcmp_ordered("<", build.fadd(error, build.fadd(growth, both)), most)):
-            self._set(*start)
-            self._evaluate(self.line, self.sums)
-            if form != "none":
-                self._fit(form)
-            self._write(out, form, _at(build, self.sums, 0))
-
-    def _nearest(self, form: str, slope: ir.Value, intercept: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Slope and intercept of the line of a simpler form that is nearest to a line."""
-        build = self.build
-        if form == "none":
-            return _number(1.0), _number(0.0)
-        if form == "intercept":
-            return _number(1.0), build.fadd(intercept, build.fmul(build.fsub(slope, _number(1.0)), self.centre))
-        whole = build.fadd(build.fmul(self.centre, self.centre), build.fdiv(self.square, self.facts["weight"]))
-        return build.fadd(slope, build.fdiv(build.fmul(intercept, self.centre), whole)), _number(0.0)
-
-    def _set(self, slope: ir.Value, intercept: ir.Value) -> None:
-        for position, value in enumerate((slope, intercept)):
-            store(self.build, value, self.line, number(position), _DOUBLE)
-
-    def _evaluate(self, line: ir.Value, sums: ir.Value) -> None:
-        self.build.call(self.evaluate, [self.predictions, self.centre, line, sums, self.data])
-
-    def _fit(self, form: str) -> None:
-        """Improve the line, whose sums are known."""
-        build = self.build
-        self.wanted["going"] = 1
-        store(build, _number(1.0), self.length, _ZERO, _DOUBLE)
-        with (
-            counted(build, _ZERO, self.words["steps"]),
-            build.if_then(build.icmp_unsigned("!=", self.wanted["going"], _ZERO)),
-        ):
-            slope, intercept, promise = self._step(form)
-            error, length = _at(build, self.sums, 0), _at(build, self.length, 0)
-            size = build.call(_size(build), [error])
-            going = build.fcmp_ordered(">", build.fmul(promise, length), build.fmul(self.facts["tolerance"], size))
-            self.wanted["going"] = build.zext(going, I64)
-            with build.if_then(going):
-                moved = (
-                    build.fadd(_at(build, self.line, 0), build.fmul(length, slope)),
-                    build.fadd(_at(build, self.line, 1), build.fmul(length, intercept)),
-                )
-                for position, value in enumerate(moved):
-                    store(build, value, self.trial, number(position), _DOUBLE)
-                self._evaluate(self.trial, self.found)
-                new = _at(build, self.found, 0)
-                better = build.and_(
-                    build.fcmp_ordered("<", new, error), build.fcmp_ordered(">", new, _number(-math.inf))
-                )
-                store(build, self._next_length(better, slope, intercept, promise), self.length, _ZERO, _DOUBLE)
-                with build.if_then(better):
-                    for position in range(2):
-                        store(build, _at(build, self.trial, position), self.line, number(position), _DOUBLE)
-                    for position in range(len(SUMS)):
-                        store(build, _at(build, self.found, position), self.sums, number(position), _DOUBLE)
-
-    def _next_length(self, better: ir.Value, slope: ir.Value, intercept: ir.Value, promise: ir.Value) -> ir.Value:
-        """The length of the next step, as a multiple of Newton's: what would have been right for this one, by the slope
-        of the error along it before and after."""
-        build, length = self.build, _at(self.build, self.length, 0)
-        moved = build.fadd(intercept, build.fmul(slope, self.centre))
-        pull, product = (_at(build, self.found, SUMS.index(name)) for name in ("pull", "product"))
-        after = build.fadd(build.fmul(slope, product), build.fmul(moved, pull))
-        right = build.fdiv(build.fmul(length, promise), build.fsub(promise, after))
-        # An error that falls ever more steeply has no right length.
-        right = build.select(build.fcmp_ordered(">", right, _number(0.0)), right, _number(_LONGEST))
-        right = _between(build, right, _number(_SHORTEST), _number(_LONGEST))
-        # Largest factor of the next step after one that did not lower the error.
-        shorter = _between(build, right, build.fmul(length, _number(0.1)), build.fmul(length, _number(0.5)))
-        return build.select(better, right, shorter)
-
-    def _step(self, form: str) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """Newton's step of slope and intercept, and the error that it promises to remove."""
-        build = self.build
-        _, weight, value, square, pull, product = (_at(build, self.sums, i) for i in range(len(SUMS)))
-        centre, zero = self.centre, _number(0.0)
-        if form == "intercept":
-            shift = _ratio(build, pull, weight)
-            return zero, shift, build.fmul(shift, pull)
-        if form == "slope":
-            # Sums of the predictions themselves, from those of the centred ones.
-            twice = build.fmul(build.fadd(centre, centre), value)
-            whole = build.fadd(build.fadd(square, twice), build.fmul(build.fmul(centre, centre), weight))
-            along = build.fadd(product, build.fmul(centre, pull))
-            slope = _ratio(build, along, whole)
-            return slope, zero, build.fmul(slope, along)
-        mean = _ratio(build, value, weight)
-        own = build.fsub(square, build.fmul(mean, value))
-        slope = _ratio(build, build.fsub(product, build.fmul(mean, pull)), own)
-        shift = build.fsub(_ratio(build, pull, weight), build.fmul(slope, mean))
-        promise = build.fadd(build.fmul(shift, pull), build.fmul(slope, product))
-        return slope, build.fsub(shift, build.fmul(slope, centre)), promise
-
-    def _write(self, out: ir.Value, form: str, error: ir.Value) -> None:
-        build, place = self.build, len(LINE_FIELDS) * LINE_FORMS.index(form)
-        for position, value in enumerate((_at(build, self.line, 0), _at(build, self.line, 1), error)):
-            store(build, value, out, number(place + position), _DOUBLE)
+        if error + growth < most:
+            sums[0] = evaluate(predictions, centre, line, sums, data)
+            if form != _NONE:
+                _fit(form, predictions, data, centre, line, sums, evaluate)
+            _write(out, form, line, sums[0])
 
 
-def _between(build: ir.IRBuilder, value: ir.Value, least: ir.Value, most: ir.Value) -> ir.Value:
-    value = build.select(build.fcmp_ordered(">", value, least), value, least)
-    return build.select(build.fcmp_ordered("<", value, most), value, most)
+def _fit(
+    form: int, predictions: AnyArray, data: Words, centre: float, line: Floats, sums: Floats, evaluate: Evaluate
+) -> None:
+    """Improve a line, whose sums are known, by Newton's method."""
+    facts: Floats = data["facts"]
+    trial, found, move = np.empty(2), np.empty(6), np.empty(2)
+    length, going = 1.0, 1
+    for _ in range(data["steps"]):
+        if going:
+            promise = _step(form, sums, centre, move)
+            going = promise * length > facts[_TOLERANCE] * abs(sums[0])
+            if going:
+                for place in range(2):
+                    trial[place] = line[place] + length * move[place]
+                new = evaluate(predictions, centre, trial, found, data)
+                better = -inf < new < sums[0]
+                # The length of the next step, as a multiple of Newton's: what would have been right for this one, by
+                # the slope of the error along it before and after.
+                after = move[0] * found[_PRODUCT] + (move[1] + move[0] * centre) * found[_PULL]
+                right = length * promise / (promise - after)
+                # An error that falls ever more steeply has no right length.
+                right = min(_LONGEST, max(_SHORTEST, right if right > 0.0 else _LONGEST))
+                # Largest factor of the next step after one that did not lower the error.
+                length = right if better else min(length * 0.5, max(length * 0.1, right))
+                if better:
+                    for place in range(2):
+                        line[place] = trial[place]
+                    for place in range(6):
+                        sums[place] = found[place]
 
 
-def _ratio(build: ir.IRBuilder, value: ir.Value, divisor: ir.Value) -> ir.Value:
+def _step(form: int, sums: Floats, centre: float, move: Floats) -> float:
+    """Write Newton's step of slope and intercept; the error that it promises to remove."""
+    _, weight, value, square, pull, product = sums[:6]
+    shift = _ratio(pull, weight)
+    promise = shift * pull
+    move[0], move[1] = 0.0, shift
+    if form == _SLOPE:
+        # Sums of the predictions themselves, from those of the centred ones.
+        whole = square + (centre + centre) * value + centre * centre * weight
+        along = product + centre * pull
+        move[0], move[1] = _ratio(along, whole), 0.0
+        promise = move[0] * along
+    if form == _BOTH:
+        mean = _ratio(value, weight)
+        slope = _ratio(product - mean * pull, square - mean * value)
+        shift = shift - slope * mean
+        move[0], move[1] = slope, shift - slope * centre
+        promise = shift * pull + slope * product
+    return promise
+
+
+def _ratio(value: float, divisor: float) -> float:
     """The quotient of two numbers; 0 if the divisor is not positive."""
-    return build.select(build.fcmp_ordered(">", divisor, _number(0.0)), build.fdiv(value, divisor), _number(0.0))
+    return value / divisor if divisor > 0.0 else 0.0
 
 
-def _number(value: float) -> ir.Constant:
-    return ir.Constant(_DOUBLE, value)
-
-
-def _at(build: ir.IRBuilder, pointer: ir.Value, index: int) -> ir.Value:
-    return load(build, pointer, number(index), _DOUBLE, _DOUBLE)
-
-
-def _size(build: ir.IRBuilder) -> ir.Function:
-    return intrinsic(build.module, "llvm.fabs", _DOUBLE, 1)
+def _write(out: Floats, form: int, line: Floats, error: float) -> None:
+    """Write the result of a form: `LINE_FIELDS`."""
+    result = out[3 * form :]
+    result[0], result[1], result[2] = line[0], line[1], error
 
 
 def lines_code(kind: RowLoss, dtype: str) -> Table:

@@ -74,11 +74,11 @@ class _Rows:
 
 
 def evaluate_function(module: ir.Module, function: Primitive, least: float | None, numbers: Numbers) -> ir.Function:
-    """Internal function ``evaluate(predictions, centre, line, sums, data)``, which writes `SUMS` at a line;
-    predictions are centred at the number `centre`."""
+    """Internal function ``evaluate(predictions, centre, line, sums, data)``, which writes `SUMS` at a line and
+    returns the errors; predictions are centred at the number `centre`."""
     labels = ("predictions", "centre", "line", "sums", "data")
     kinds = [_DOUBLE if label == "centre" else POINTER for label in labels]
-    emitted = declare(module, "shine.lines.evaluate", ir.VoidType(), kinds, labels)
+    emitted = declare(module, "shine.lines.evaluate", _DOUBLE, kinds, labels)
     emitted.linkage = "internal"
     emitted.attributes.add("noinline")
     predictions, centre, line, sums, data = emitted.args
@@ -92,9 +92,10 @@ def evaluate_function(module: ir.Module, function: Primitive, least: float | Non
         along = build.fmul(curvature, centred)
         terms = (error, curvature, along, build.fmul(along, centred), pull, build.fmul(pull, centred))
         loop.results = [added(build, total, term) for total, term in zip(loop.values, terms, strict=True)]
-    for position, total in enumerate(loop.values):
-        store(build, horizontal_sum(build, total), sums, number(position), _DOUBLE)
-    build.ret_void()
+    totals = [horizontal_sum(build, total) for total in loop.values]
+    for position, total in enumerate(totals):
+        store(build, total, sums, number(position), _DOUBLE)
+    build.ret(totals[0])
     return emitted
 
 

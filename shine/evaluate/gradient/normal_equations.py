@@ -34,6 +34,7 @@ from shine.compiler.llvm.target import register_bytes
 from shine.evaluate.gradient.instructions import (
     LISTS,
     OPERAND_BYTES,
+    Assemble,
     list_bytes,
     slopes_of,
     tile_lanes,
@@ -82,7 +83,7 @@ class Assembled:
     Parameters
     ----------
     build : ir.IRBuilder
-    assemble : ir.Function
+    assemble : Assemble
     job : Job
     individual : ir.Value
     wanted : Variables
@@ -100,7 +101,7 @@ class Assembled:
     def __init__(
         self,
         build: ir.IRBuilder,
-        assemble: ir.Function,
+        assemble: Assemble,
         job: Job,
         individual: ir.Value,
         wanted: Variables,
@@ -111,8 +112,9 @@ class Assembled:
         row = build.mul(individual, job["width"])
         codes, constants = job_entry(build, job, "codes", row, 2), job_entry(build, job, "values", row, 8)
         size = load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64)
-        memory = ("columns", "derived", "instructions", "nodes", "constants", "tiles")
-        pointers = [build.inttoptr(job[field], POINTER) for field in memory]
+        columns, instructions, nodes, copies, normal = (
+            build.inttoptr(job[field], POINTER) for field in ("columns", "instructions", "nodes", "constants", "normal")
+        )
         wanted["values"], wanted["adjoints"], wanted["numbers"] = 0, 0, 0
 
         def count(what: str, more: ir.Value) -> None:
@@ -126,7 +128,7 @@ class Assembled:
             with build.if_then(build.icmp_unsigned("==", code, number(CONSTANT))):
                 count("adjoints", number(1))
                 count("numbers", number(1))
-                write_constant(build, pointers[4], node.index, load(build, constants, node.index, _DOUBLE, _DOUBLE))
+                write_constant(build, copies, node.index, load(build, constants, node.index, _DOUBLE, _DOUBLE))
         values, numbers = wanted["values"], wanted["numbers"]
         length = self.length = tile_length(build, build.add(values, wanted["adjoints"]), SHORTEST_TILE)
         fitted = build.select(build.icmp_unsigned("<", numbers, job["most"]), numbers, job["most"])
@@ -147,11 +149,11 @@ class Assembled:
             for there, name in zip(whole, ("residual", "scratch", "tiles"), strict=True)
         )
         with build.if_then(build.not_(self.again)):
-            rest = (length, build.inttoptr(own, POINTER), build.select(keeps, stride, length), self.mask)
-            end = (build.inttoptr(job["normal"], POINTER), job["most"], self.residual)
-            build.call(assemble, [codes, size, job["functions"], *pointers, *rest, *end])
+            memory = columns, job["derived"], instructions, nodes, job["constants"], job["tiles"]
+            rest = length, own, build.select(keeps, stride, length), self.mask, normal, job["most"], self.residual
+            assemble(build, [codes, size, job["functions"], *memory, *rest])
         apart = list_bytes(build, size, instruction_bytes)
-        self.lists = [element_pointer(build, pointers[2], build.mul(apart, number(i)), _BYTE) for i in range(LISTS)]
+        self.lists = [element_pointer(build, instructions, build.mul(apart, number(i)), _BYTE) for i in range(LISTS)]
 
     def run(
         self, origin: ir.Value, begin: ir.Value, end: ir.Value, line: ir.Value, limit: ir.Value, state: ir.Value
