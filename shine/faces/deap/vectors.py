@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from shine.base.errors import UnsupportedSyntaxError, placed
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.arrays import COMPILED
-from shine.evaluate.kernels.arrays import ArrayKernel, PreparedCall
+from shine.evaluate.kernels.arrays import PreparedCall, array_kernel
 from shine.evaluate.kernels.individuals import Reader, reader_of, reading_words
 from shine.faces.deap.arguments import failed_values, float_name, is_evaluation, weights_of, without_arguments
 from shine.lang.arrays.formula import ArrayFormula
@@ -52,6 +52,13 @@ class _Room:
     call: PreparedCall
     reader: Reader
     words: AnyArray
+
+
+class _Rooms(dict[tuple[type, int], _Room]):
+    """By type and length. Other processes get no addresses, from a toolbox that has copied the attributes either."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Rooms, ()
 
 
 class CompiledObjective:
@@ -137,18 +144,14 @@ class CompiledObjective:
         if tier not in TIERS:
             raise ValueError(f"tier must be one of {', '.join(TIERS)}, is {value_text(tier)}")
         self.formula, self._dtype, self._tier = formula, float_name(dtype), tier
-        self._kernel = ArrayKernel(formula, self._dtype)
+        self._kernel = array_kernel(formula, self._dtype, 2)
         self._constants = self._checked_constants(values)
         self.individual = next(name for name in formula.vectors if name not in self._constants)
         self._failed, self._stands_for = failed_values(failed), evaluate
         if self._failed is not None and len(self._failed) not in (1, len(formula.results)):
             raise ValueError(f"failed has {len(self._failed)} values, but the fitness has {len(formula.results)}")
         self._unchecked = check
-        self._rooms: dict[tuple[type, int], _Room] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Other processes get no addresses of this one.
-        return {**self.__dict__, "_rooms": {}}
+        self._rooms = _Rooms()
 
     def __repr__(self) -> str:
         return f"<CompiledObjective {self.formula.text!r} of {self.individual}>"
