@@ -20,7 +20,9 @@ from shine.lang.forms.visitor import TreeVisitor, Visit
 
 
 def plain(value: Any) -> Any:
-    """A variable's value as Python's own number, text or date, or a tuple of such."""
+    """A variable's value as Python's own number, text or date, None if it is missing, or a tuple of such."""
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
     if isinstance(value, np.datetime64 | np.timedelta64 | str):
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind in "mM":
@@ -36,7 +38,7 @@ def is_known(value: object) -> bool:
     """Whether queries can use a value."""
     if isinstance(value, tuple):
         return all(is_known(each) and not isinstance(each, tuple) for each in value)
-    kinds = (bool, int, float, str, datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
+    kinds = (bool, int, float, str, datetime.date, datetime.timedelta, np.datetime64, np.timedelta64, type(None))
     return isinstance(value, kinds)
 
 
@@ -266,11 +268,13 @@ class Reader(TreeVisitor):
             self.reject("'in' needs a list, such as x in (1, 2) or x in @values", right_node)
         if isinstance(left, Literal):
             self.reject("'in' asks for values of a column", left_node)
-        if None in right.value:
+        if any(value is None or value != value for value in right.value):
             self.reject("a list has no missing values; write isna(x) beside it", right_node)
         return self.among(left, right, right_node)
 
     def visit_Call(self, node: ast.Call) -> Visit:
+        if node.keywords:
+            self.reject("functions take no keyword arguments here", node)
         name, arguments = self.called(node)
         values = []
         for argument in arguments:
@@ -290,8 +294,6 @@ class Reader(TreeVisitor):
 
     def called(self, node: ast.Call) -> tuple[str, list[ast.expr]]:
         """Name of the function, and its arguments; a method's object is the first."""
-        if node.keywords:
-            self.reject("functions take no keyword arguments here", node)
         if isinstance(node.func, ast.Attribute) and node.func.attr in FUNCTIONS:
             return node.func.attr, [node.func.value, *node.args]
         if isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
