@@ -38,7 +38,6 @@ _CHECKED = 3
 _NEAR = {"float64": 1e-9, "float32": 1e-3}
 """Largest difference between compiled and replaced function, relative to the fitness."""
 
-
 _MOST_NUMBERS = 1 << 23
 """Most numbers of a matrix that is kept: 64 MiB."""
 
@@ -185,9 +184,7 @@ class CompiledObjective:
             If one is too short for the function.
         """
         items = list(individuals)
-        if not items:
-            return []
-        return self._read(items) or self._converted(items)
+        return (self._read(items) or self._converted(items)) if items else []
 
     def map(self, function: Callable[..., Any], individuals: Iterable[Any], *more: Iterable[Any]) -> Iterable[Any]:
         """The builtin `map`, except that it evaluates individuals in one native call.
@@ -275,10 +272,8 @@ class CompiledObjective:
                 matrix = matrix.astype(self._dtype)
         arguments = [self._constants.get(name, matrix) for name in self.formula.parameters]
         if self._tier == "native":
-            values = self._kernel.run(arguments, len(individuals))
-        else:
-            values = np.array(self._interpreted(arguments, len(individuals)))
-        return values
+            return self._kernel.run(arguments, len(individuals))
+        return np.array(self._interpreted(arguments, len(individuals)))
 
     def _interpreted(self, arguments: Sequence[AnyArray], rows: int) -> tuple[AnyArray, ...]:
         axes = [1 + (name in self.formula.vectors) for name in self.formula.parameters]

@@ -188,11 +188,8 @@ class Reader(TreeVisitor):
     def _literal(self, given: Any, name: str, node: ast.AST) -> Literal:
         value = plain(given)
         if not is_known(value):
-            is_list = isinstance(value, tuple)
-            strange = (
-                next(each for each in value if isinstance(each, tuple) or not is_known(each)) if is_list else value
-            )
-            has = "is a list with" if is_list else "is"
+            has, several = ("is a list with", value) if isinstance(value, tuple) else ("is", (value,))
+            strange = next(each for each in several if isinstance(each, tuple) or not is_known(each))
             kind = "list" if isinstance(strange, tuple) else type(strange).__name__
             self.reject(f"@{name} {has} {kind}; a variable is a number, a text, a date, or a list of them", node)
         return Literal(value, True)
