@@ -68,9 +68,9 @@ class CompiledObjective:
 
     Parameters
     ----------
-    source : str, function or ArrayFormula
+    source : str, callable or ArrayFormula
         The function of an individual: an expression such as ``"sum(v*v for v in x)"``, the text of a definition, or a
-        Python function as DEAP takes it, which returns a tuple (see `shine.jit`).
+        Python function or object as DEAP takes it, which returns a tuple (see `shine.jit`).
     constants : mapping of str to number or array-like of shape (length,), optional
         Values of the other parameters, the same for all individuals.
     dtype : {"float64", "float32"}
