@@ -23,6 +23,10 @@ REFUSED = {
     "i > 0 & mycol > 1": (9, "did you mean `my col`?"),
     "my col > 1": (4, "stands in backticks"),
     "`no such` > 1": (1, "there is no column 'no such'"),
+    "mass.between(0, 1, 'neither')": (1, "between takes 2 arguments, not 3"),
+    "between(mass, 0)": (1, "between takes 3 arguments, not 2"),
+    "mass.isin(1, 2)": (1, "isin takes 1 argument, not 2"),
+    "mass.isna(1)": (1, "isna takes 0 arguments, not 1"),
     "mass = 1": (6, "write '==' to compare, or assign the result of eval"),
     "where(**flag)": (1, "functions take no keyword arguments"),
     "round(mass, decimals=1) > 1": (

@@ -303,7 +303,8 @@ class Reader(TreeVisitor):
         """The value of another function, which `called` knows."""
         raise NotImplementedError
 
-    def expect(self, name: str, arity: int, values: Sequence[Any], node: ast.AST) -> None:
+    def expect(self, name: str, arity: int, values: Sequence[Any], node: ast.Call) -> None:
         """Raise an error unless a function has its number of arguments."""
         if len(values) != arity:
-            self.reject(f"{name} takes {arity} argument{'s' * (arity != 1)}, not {len(values)}", node)
+            wanted = arity - (len(values) - len(node.args))  # a method's object is the first value
+            self.reject(f"{name} takes {wanted} argument{'s' * (wanted != 1)}, not {len(node.args)}", node)
