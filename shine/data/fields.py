@@ -108,7 +108,7 @@ def field_of(x: Any, t: Any, space: Any, states: Sequence[str] | None, periodic:
             place = np.argwhere(~np.isfinite(values))[0].tolist()
             raise DataError(f"{what} is not finite at {place}; a field needs a value at each time and point")
         if min(values.shape) < LEAST_POINTS:
-            raise DataError(f"{what} has shape {values.shape}; at least {LEAST_POINTS} times and points are needed")
+            raise DataError(f"{what} has shape {values.shape}; at least {LEAST_POINTS} times and points, in this order")
         if not np.abs(values).max() < LARGEST:
             raise DataError(f"{what} has values above {LARGEST:g}; give it in other units")
         if values.min() == values.max():
@@ -134,7 +134,7 @@ def _grid(given: Any, count: int, name: str, what: str) -> tuple[float, float]:
         raise DataError(f"{name} must be a step above 0, or {what}, is {value_text(given)}")
     values = numbers(given, name, 1)
     if len(values) != count:
-        raise DataError(f"{name} has {len(values)} {what}, and the field {count}")
+        raise DataError(f"{name} has {len(values)} {what}, and the field {count}; its first axis is the time")
     return grid_of(values, name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -22,9 +23,17 @@ REFUSED = {
     "i > 0 & mycol > 1": (9, "did you mean `my col`?"),
     "my col > 1": (4, "stands in backticks"),
     "`no such` > 1": (1, "there is no column 'no such'"),
-    "mass = 1": (6, "write '==' to compare"),
-    "round(mass, decimals=1) > 1": (21, "functions take no keyword arguments here"),
-    "mass.between(0, 1, inclusive = 'both')": (30, "functions take no keyword arguments here"),
+    "mass.between(0, 1, 'neither')": (1, "between takes 2 arguments, not 3"),
+    "between(mass, 0)": (1, "between takes 3 arguments, not 2"),
+    "mass.isin(1, 2)": (1, "isin takes 1 argument, not 2"),
+    "mass.isna(1)": (1, "isna takes 0 arguments, not 1"),
+    "mass = 1": (6, "write '==' to compare, or assign the result of eval"),
+    "where(**flag)": (1, "functions take no keyword arguments"),
+    "round(mass, decimals=1) > 1": (
+        21,
+        "functions take no keyword arguments; give values in their order, or compute it",
+    ),
+    "mass.between(0, 1, inclusive = 'both')": (30, "functions take no keyword arguments"),
     "`my col``mass` > 1": (9, "not an expression"),
     "i`my col` > 1": (2, "not an expression"),
     "(`my col`)(1) > 1": (2, "'my col' is a column, and cannot be called"),
@@ -123,15 +132,33 @@ def test_a_query_is_a_text():
 @pytest.mark.parametrize(
     ("text", "value", "message"),
     [
-        ("mass in @v", [1, None], "@v is a list with NoneType; a variable is a number"),
+        ("mass in @v", [1, None], "a list has no missing values; write isna(x) beside it"),
+        ("mass not in @v", [1.0, float("nan")], "a list has no missing values"),
+        ("mass == @v", np.full(20, np.nan), "a list has no missing values"),
+        ("i.isin(@v)", pd.array([1, None], dtype="Int64"), "a list has no missing values"),
+        ("t in @v", [pd.NaT], "a list has no missing values"),
+        ("t in @v", np.array(["2024-01-01", "NaT"], dtype="datetime64[s]"), "a list has no missing values"),
+        ("name in @v", ["a", np.nan], "a list has no missing values"),
         ("mass in @v", [[1], 2], "@v is a list with list; a variable is a number"),
         ("mass > @v", [1, 2], "cannot be compared with (1, 2); lists go with in, == and !="),
+        ("@v > 1 and flag", [1, 2], "(1, 2) and 1 cannot be compared; lists go with in, == and !="),
+        ("1 < @v and flag", [1, 2], "1 and (1, 2) cannot be compared; lists go with in, == and !="),
+        ("mass + @v > 1", [1, 2], "(1, 2) is not a number to compute with; lists go with in, == and !="),
+        ("1 + @v > mass", [1, 2], "(1, 2) is not a number to compute with; lists go with in, == and !="),
+        ("@v & flag", [True, False], "no condition to combine; lists go with in, == and !="),
     ],
 )
 def test_a_list_that_does_not_fit_is_told(text, value, message):
     with pytest.raises(UnsupportedSyntaxError) as caught:
         FRAME.shine.query(text, variables={"v": value})
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [None, pd.NA, pd.NaT], ids=str)
+@pytest.mark.parametrize("text", ["mass == @v", "t > @v", "name != @v", "i.between(@v, 2)", "@v == i"])
+def test_nothing_equals_a_missing_variable(text, value):
+    with pytest.raises(UnsupportedSyntaxError, match=r"nothing equals a missing value; write isna\(x\) or notna\(x\)"):
+        FRAME.shine.query(text, variables={"v": value})
 
 
 def test_variables_are_a_mapping():

@@ -23,10 +23,10 @@ ERROR_WITHOUT_VALUE = 1e100
 subtracts errors and would not survive inf - inf; the square of this number, as in a standard deviation, is finite."""
 
 
-_OF_LOSSES = frozenset(
-    {"y_true", "y_pred", "y_score", "y", "yhat", "y_hat", "true", "pred", "target", "targets", "labels", "predicted"}
-)
-_OF_LOSSES |= {"predictions", "prediction", "expected", "actual", "y_test"}
+_OF_LOSSES = frozenset({
+    "y_true", "y_pred", "y_score", "y_test", "y_hat", "y", "yhat", "true", "pred", "target", "targets", "labels",
+    "predicted", "predictions", "prediction", "expected", "actual",
+})  # fmt: skip
 """Names of the two arguments of functions that compare predictions with a target, which lack the individual."""
 
 _OF_PREDICTIONS = frozenset({"predictions", "prediction", "preds", "pred", "y_pred", "yhat", "y_hat"})

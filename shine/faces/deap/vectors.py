@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from shine.base.errors import UnsupportedSyntaxError, placed
 from shine.base.typing import AnyArray, Floats
 from shine.compiler.arrays import COMPILED
-from shine.evaluate.kernels.arrays import ArrayKernel, PreparedCall
+from shine.evaluate.kernels.arrays import PreparedCall, array_kernel
 from shine.evaluate.kernels.individuals import Reader, reader_of, reading_words
 from shine.faces.deap.arguments import failed_values, float_name, is_evaluation, weights_of, without_arguments
 from shine.lang.arrays.formula import ArrayFormula
@@ -38,7 +38,6 @@ _CHECKED = 3
 _NEAR = {"float64": 1e-9, "float32": 1e-3}
 """Largest difference between compiled and replaced function, relative to the fitness."""
 
-
 _MOST_NUMBERS = 1 << 23
 """Most numbers of a matrix that is kept: 64 MiB."""
 
@@ -54,6 +53,13 @@ class _Room:
     words: AnyArray
 
 
+class _Rooms(dict[tuple[type, int], _Room]):
+    """By type and length. Other processes get no addresses, from a toolbox that has copied the attributes either."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Rooms, ()
+
+
 class CompiledObjective:
     """Evaluates individuals that are vectors of numbers: an objective function of a DEAP script as native code.
 
@@ -62,9 +68,9 @@ class CompiledObjective:
 
     Parameters
     ----------
-    source : str, function or ArrayFormula
+    source : str, callable or ArrayFormula
         The function of an individual: an expression such as ``"sum(v*v for v in x)"``, the text of a definition, or a
-        Python function as DEAP takes it, which returns a tuple (see `shine.jit`).
+        Python function or object as DEAP takes it, which returns a tuple (see `shine.jit`).
     constants : mapping of str to number or array-like of shape (length,), optional
         Values of the other parameters, the same for all individuals.
     dtype : {"float64", "float32"}
@@ -137,18 +143,14 @@ class CompiledObjective:
         if tier not in TIERS:
             raise ValueError(f"tier must be one of {', '.join(TIERS)}, is {value_text(tier)}")
         self.formula, self._dtype, self._tier = formula, float_name(dtype), tier
-        self._kernel = ArrayKernel(formula, self._dtype)
+        self._kernel = array_kernel(formula, self._dtype, 2)
         self._constants = self._checked_constants(values)
         self.individual = next(name for name in formula.vectors if name not in self._constants)
         self._failed, self._stands_for = failed_values(failed), evaluate
         if self._failed is not None and len(self._failed) not in (1, len(formula.results)):
             raise ValueError(f"failed has {len(self._failed)} values, but the fitness has {len(formula.results)}")
         self._unchecked = check
-        self._rooms: dict[tuple[type, int], _Room] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Other processes get no addresses of this one.
-        return {**self.__dict__, "_rooms": {}}
+        self._rooms = _Rooms()
 
     def __repr__(self) -> str:
         return f"<CompiledObjective {self.formula.text!r} of {self.individual}>"
@@ -182,9 +184,7 @@ class CompiledObjective:
             If one is too short for the function.
         """
         items = list(individuals)
-        if not items:
-            return []
-        return self._read(items) or self._converted(items)
+        return (self._read(items) or self._converted(items)) if items else []
 
     def map(self, function: Callable[..., Any], individuals: Iterable[Any], *more: Iterable[Any]) -> Iterable[Any]:
         """The builtin `map`, except that it evaluates individuals in one native call.
@@ -272,10 +272,8 @@ class CompiledObjective:
                 matrix = matrix.astype(self._dtype)
         arguments = [self._constants.get(name, matrix) for name in self.formula.parameters]
         if self._tier == "native":
-            values = self._kernel.run(arguments, len(individuals))
-        else:
-            values = np.array(self._interpreted(arguments, len(individuals)))
-        return values
+            return self._kernel.run(arguments, len(individuals))
+        return np.array(self._interpreted(arguments, len(individuals)))
 
     def _interpreted(self, arguments: Sequence[AnyArray], rows: int) -> tuple[AnyArray, ...]:
         axes = [1 + (name in self.formula.vectors) for name in self.formula.parameters]

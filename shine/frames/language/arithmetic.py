@@ -36,6 +36,12 @@ _UNSIGNED = _UNCHANGED | {"abs", "add", "sub", "mul", "floordiv", "mod", "pow", 
 """Operations of uint64."""
 
 
+def list_hint(value: Value, other: str = "") -> str:
+    """What to do instead of using a list as a number or a condition; `other` if the value is no list."""
+    is_list = isinstance(value, Literal) and isinstance(value.value, tuple)
+    return "; lists go with in, == and !=, a series is given as a column" if is_list else other
+
+
 class Arithmetic(Adding):
     """Adds steps that compute."""
 
@@ -45,7 +51,8 @@ class Arithmetic(Adding):
             return self._steps.add("constant", "bool", (), value.value)
         if isinstance(value, Literal) or value.kind != "bool":
             what = value_text(value.value) if isinstance(value, Literal) else f"{value}"
-            self._reject(f"this is {what}, no condition to combine; write a comparison such as x != 0", node)
+            hint = list_hint(value, "; write a comparison such as x != 0")
+            self._reject(f"this is {what}, no condition to combine{hint}", node)
         return Typed(value.index, "bool")
 
     def numeric(self, value: Typed, node: ast.AST) -> Typed:
@@ -61,11 +68,11 @@ class Arithmetic(Adding):
 
     def apply(self, name: str, values: Sequence[Value], nodes: Sequence[ast.AST], node: ast.AST) -> Value:
         """A primitive of the language, in the type that its arguments decide."""
-        if all(isinstance(value, Literal) for value in values):
-            return self._folded(name, values, nodes, node)  # type: ignore[arg-type]
         for value, place in zip(values, nodes, strict=True):
             if isinstance(value, Literal) and not is_number(value.value):
-                self._reject(f"{value_text(value.value)} is not a number to compute with", place)
+                self._reject(f"{value_text(value.value)} is not a number to compute with{list_hint(value)}", place)
+        if all(isinstance(value, Literal) for value in values):
+            return self._folded(name, values, node)  # type: ignore[arg-type]
         typed = [self.numeric(v, n) if isinstance(v, Typed) else v for v, n in zip(values, nodes, strict=True)]
         kind = self._arithmetic_kind(name, typed)
         if kind in INTEGERS and (name in _UNCHANGED or (kind == "uint64" and name == "abs")):
@@ -104,11 +111,8 @@ class Arithmetic(Adding):
         except OverflowError:
             self._reject(f"{value_text(number)} does not fit {kind}", node)
 
-    def _folded(self, name: str, values: Sequence[Literal], nodes: Sequence[ast.AST], node: ast.AST) -> Literal:
+    def _folded(self, name: str, values: Sequence[Literal], node: ast.AST) -> Literal:
         """Arithmetic of numbers alone: Python's."""
-        for value, place in zip(values, nodes, strict=True):
-            if not is_number(value.value):
-                self._reject(f"{value_text(value.value)} is not a number to compute with", place)
         if name not in _FOLDING:
             self._reject("a function needs a column; compute the number before and pass it as @name", node)
         numbers: Any = [value.value for value in values]

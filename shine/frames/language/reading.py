@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from shine.frames.language.arithmetic import Arithmetic, duration, instant, is_number
+from shine.frames.language.arithmetic import Arithmetic, duration, instant, is_number, list_hint
 from shine.frames.language.steps import Adding, Steps, Typed, Value, float_bound, integer_bound
 from shine.frames.language.types import INTEGERS, ColumnType, Query
 from shine.lang.conditions.reading import FUNCTIONS, HOLDS, Literal, Reader
@@ -32,7 +32,8 @@ class Comparing(Adding):
         try:
             return self._steps.add("constant", "bool", (), bool(HOLDS[comparison](left.value, right.value)))
         except (TypeError, ValueError):
-            self._reject(f"{value_text(left.value)} and {value_text(right.value)} cannot be compared", node)
+            hint = list_hint(left, list_hint(right))
+            self._reject(f"{value_text(left.value)} and {value_text(right.value)} cannot be compared{hint}", node)
 
     def of_columns(self, comparison: str, left: Typed, right: Typed, node: ast.AST) -> Typed:
         """A comparison of two columns or values."""
@@ -66,8 +67,7 @@ class Comparing(Adding):
                 self._reject(f"column {shown(left.name)} is {left.meaning}: {error}", node)
             return self._steps.bounded(left, integer_bound(comparison, exact, left.kind), right.is_variable)
         if not isinstance(value, bool | int | float):
-            hint = "; leave out the quotes" if isinstance(value, str) else ""
-            hint = "; lists go with in, == and !=, a series is given as a column" if isinstance(value, tuple) else hint
+            hint = list_hint(right, "; leave out the quotes" if isinstance(value, str) else "")
             self._reject(f"{left} cannot be compared with {value_text(value)}{hint}", node)
         if left.kind == "bool":
             left = self._steps.convert(left, "int8")
@@ -103,7 +103,7 @@ class Comparing(Adding):
             self._reject(f"column {shown(column.name)} holds numbers; the list has others", node)
         bound = integer_bound if column.kind in INTEGERS else float_bound
         bounds = [bound("==", value, column.kind) for value in values]
-        held = dict.fromkeys(number for comparison, number in bounds if comparison == "==" and number == number)
+        held = dict.fromkeys(number for comparison, number in bounds if comparison == "==")
         return self._steps.member(column, tuple(held))
 
 
@@ -213,8 +213,6 @@ class _Reader(Arithmetic, Comparing, Reader):
         return self.apply(name, values, arguments, node)
 
     def called(self, node: ast.Call) -> tuple[str, list[ast.expr]]:
-        if node.keywords:
-            self.reject("functions take no keyword arguments here", node)
         function = node.func
         owner = self.variable(function.value if isinstance(function, ast.Attribute) else function)
         if owner is not None or isinstance(function, ast.Attribute):

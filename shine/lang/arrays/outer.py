@@ -41,19 +41,21 @@ _SIGNS: Mapping[str, type[ast.operator]] = {"sum": ast.Add, "add": ast.Add, "pro
 
 
 def bound_arguments(source: Any) -> tuple[Any, dict[str, Any]]:
-    """The function of a partial or a method, and the values of the parameters that are bound or have defaults.
+    """The function of a partial, a method or an object, and the values of parameters that are bound or have defaults.
 
     The first parameter that is not bound is the individual, also if it has a default.
     """
     arguments: tuple[Any, ...] = ()
     named: dict[str, Any] = {}
-    while isinstance(source, functools.partial) or inspect.ismethod(source):
+    while not inspect.isfunction(source):
         if inspect.ismethod(source):
             arguments, source = (source.__self__, *arguments), source.__func__
-        else:
+        elif isinstance(source, functools.partial):
             arguments, named, source = (*source.args, *arguments), {**source.keywords, **named}, source.func
-    if not inspect.isfunction(source):
-        return source, {}
+        elif inspect.isfunction(inspect.getattr_static(type(source), "__call__", None)):
+            source = source.__call__
+        else:
+            return source, {}
     signature = inspect.signature(source, follow_wrapped=False).parameters
     unknown = next((name for name in named if name not in signature), None)
     if unknown is not None or len(arguments) > len(signature):

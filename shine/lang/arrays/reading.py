@@ -76,8 +76,8 @@ def array_formula(
     >>> array_formula("x*x") is None
     True
     """
-    if isinstance(source, ArrayFormula):
-        return source
+    if isinstance(known := getattr(source, "formula", source), ArrayFormula):
+        return known
     source, given = bound_arguments(source)
     if isinstance(source, str):
         node: ast.AST = syntax_tree(source)
@@ -207,7 +207,7 @@ def _of_function(node: ast.FunctionDef, primitives: Mapping[str, Primitive]) -> 
     parameters = parameters_of(node)
     vectors = set(_vectors(node)) & set(parameters)
     verifier = _ArrayFunctionVerifier(primitives, parameters, vectors, _identifiers(node))
-    tree: Tree = verifier.verify(check_name(node.name, node), node.body)
+    tree: Tree = verifier.verify(check_name(node.name.removeprefix("__").removesuffix("__"), node), node.body)
     results = tuple(_results(tree.result, node))
     return ArrayFormula(
         tuple(parameters), _in_order(parameters, vectors), results, tree.assignments, tree.name, primitives

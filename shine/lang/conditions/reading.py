@@ -20,7 +20,9 @@ from shine.lang.forms.visitor import TreeVisitor, Visit
 
 
 def plain(value: Any) -> Any:
-    """A variable's value as Python's own number, text or date, or a tuple of such."""
+    """A variable's value as Python's own number, text or date, None if it is missing, or a tuple of such."""
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
     if isinstance(value, np.datetime64 | np.timedelta64 | str):
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind in "mM":
@@ -36,7 +38,7 @@ def is_known(value: object) -> bool:
     """Whether queries can use a value."""
     if isinstance(value, tuple):
         return all(is_known(each) and not isinstance(each, tuple) for each in value)
-    kinds = (bool, int, float, str, datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
+    kinds = (bool, int, float, str, datetime.date, datetime.timedelta, np.datetime64, np.timedelta64, type(None))
     return isinstance(value, kinds)
 
 
@@ -186,11 +188,8 @@ class Reader(TreeVisitor):
     def _literal(self, given: Any, name: str, node: ast.AST) -> Literal:
         value = plain(given)
         if not is_known(value):
-            is_list = isinstance(value, tuple)
-            strange = (
-                next(each for each in value if isinstance(each, tuple) or not is_known(each)) if is_list else value
-            )
-            has = "is a list with" if is_list else "is"
+            has, several = ("is a list with", value) if isinstance(value, tuple) else ("is", (value,))
+            strange = next(each for each in several if isinstance(each, tuple) or not is_known(each))
             kind = "list" if isinstance(strange, tuple) else type(strange).__name__
             self.reject(f"@{name} {has} {kind}; a variable is a number, a text, a date, or a list of them", node)
         return Literal(value, True)
@@ -266,11 +265,13 @@ class Reader(TreeVisitor):
             self.reject("'in' needs a list, such as x in (1, 2) or x in @values", right_node)
         if isinstance(left, Literal):
             self.reject("'in' asks for values of a column", left_node)
-        if None in right.value:
+        if any(value is None or value != value for value in right.value):
             self.reject("a list has no missing values; write isna(x) beside it", right_node)
         return self.among(left, right, right_node)
 
     def visit_Call(self, node: ast.Call) -> Visit:
+        if node.keywords:
+            self.reject("functions take no keyword arguments here", node)
         name, arguments = self.called(node)
         values = []
         for argument in arguments:
@@ -290,8 +291,6 @@ class Reader(TreeVisitor):
 
     def called(self, node: ast.Call) -> tuple[str, list[ast.expr]]:
         """Name of the function, and its arguments; a method's object is the first."""
-        if node.keywords:
-            self.reject("functions take no keyword arguments here", node)
         if isinstance(node.func, ast.Attribute) and node.func.attr in FUNCTIONS:
             return node.func.attr, [node.func.value, *node.args]
         if isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
@@ -304,7 +303,8 @@ class Reader(TreeVisitor):
         """The value of another function, which `called` knows."""
         raise NotImplementedError
 
-    def expect(self, name: str, arity: int, values: Sequence[Any], node: ast.AST) -> None:
+    def expect(self, name: str, arity: int, values: Sequence[Any], node: ast.Call) -> None:
         """Raise an error unless a function has its number of arguments."""
         if len(values) != arity:
-            self.reject(f"{name} takes {arity} argument{'s' * (arity != 1)}, not {len(values)}", node)
+            wanted = arity - (len(values) - len(node.args))  # a method's object is the first value
+            self.reject(f"{name} takes {wanted} argument{'s' * (wanted != 1)}, not {len(node.args)}", node)

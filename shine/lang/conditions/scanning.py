@@ -28,8 +28,9 @@ _NO_OPERATORS = {
     "<>": "'<>' is not an operator; write '!='",
     "===": "'===' is not an operator; write '=='",
     "!": "'!' is not an operator; write 'not' or '~'",
-    "=": "a query assigns nothing; write '==' to compare",
+    "=": "a query assigns nothing; write '==' to compare, or assign the result of eval",
 }
+_NO_KEYWORDS = "functions take no keyword arguments; give values in their order, or compute it before, as a column"
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,7 @@ def scan(text: str) -> Scanned:
         if found in _NO_OPERATORS:
             at = Scanned(text, ast.Constant(0), {}, text, (0,), (0,)).place_at(match.start())
             is_keyword = found == "=" and re.search(r"[(,]\s*[^\W\d]\w*\s*$", text[: match.start()])
-            message = "functions take no keyword arguments here; give values in their order" if is_keyword else ""
-            raise UnsupportedSyntaxError(message or _NO_OPERATORS[found], *at)
+            raise UnsupportedSyntaxError(_NO_KEYWORDS if is_keyword else _NO_OPERATORS[found], *at)
         if kind in ("quoted", "variable"):
             name = f"{prefix}{len(names)}"
             own = found[1:-1] if kind == "quoted" else found[1:].strip()

@@ -157,7 +157,7 @@ class _Parser:
         elif text == "1":
             dimension = DIMENSIONLESS
         else:
-            raise self._error(f"a unit is expected, not {text!r}" if text else "a unit is missing")
+            raise self._error(f"a unit is expected, not {text!r}" if text else "a unit is missing; 1 means none")
         if self._kind() != "power":
             return dimension
         self._take()

@@ -16,7 +16,8 @@ import numpy as np
 from shine.base.typing import AnyArray, Floats
 from shine.evaluate.protocols import PopulationEvaluator
 from shine.evaluate.scores import Scores
-from shine.lang.forms.names import value_text
+from shine.lang.forms.names import shown, value_text
+from shine.lang.forms.synonyms import LOSS_ARGUMENTS
 from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.search.problem.scaling import with_line
@@ -48,7 +49,13 @@ class Objective:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise TypeError(f"objective must be a function of the predictions; it is {value_text(self.function)}")
-        object.__setattr__(self, "takes_formulas", _arguments(self.function) > 1)
+        names = _arguments(self.function)
+        if wrong := [name for name in names[1:] if name in {*LOSS_ARGUMENTS, *LOSS_ARGUMENTS.values(), "y"}]:
+            raise TypeError(
+                f"objective takes (predictions) or (predictions, formulas) of many formulas, and no {shown(wrong[0])}; "
+                "read y where it is defined, or give a function of one row as loss"
+            )
+        object.__setattr__(self, "takes_formulas", len(names) > 1)
 
     def __call__(self, predictions: Floats, formulas: Callable[[int], Tree]) -> Floats:
         """Losses of formulas, shape (n_formulas, n_objectives); inf where a prediction or a loss is not finite.
@@ -104,14 +111,14 @@ class Objective:
         return losses
 
 
-def _arguments(function: Function) -> int:
-    """Number of arguments that the function has to be given."""
+def _arguments(function: Function) -> list[str]:
+    """Arguments that the function has to be given."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return 1
+        return []
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(each.kind in kinds and each.default is inspect.Parameter.empty for each in parameters)
+    return [each.name for each in parameters if each.kind in kinds and each.default is inspect.Parameter.empty]
 
 
 class ObjectiveEvaluator:

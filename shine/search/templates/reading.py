@@ -192,11 +192,10 @@ def with_names(source: Any, headings: Mapping[str, str]) -> Any:
         return source
     known = {*headings, *headings.values()}
     names = {heading: name for name, heading in headings.items() if heading != name and re.search(r"[^\W\d]", heading)}
-    # The longest first: a heading may be a part of another one.
+    # The longest first: a heading may be a part of another one. Functions and keywords need backticks to be headings.
     for heading in sorted(names, key=len, reverse=True):
-        if heading.isidentifier():
-            continue
-        pattern = _pattern(heading)
+        whole = rf"(?:\b|(?=\W)){re.escape(heading)}(?:\b|(?<=\W))"
+        pattern = "(?!)" if heading.isidentifier() else whole
         if re.search(pattern, source.replace(f"`{heading}`", "")) and _means_others(heading, known):
             raise UnsupportedSyntaxError(
                 f"template: {shown(heading)} is the heading of a column, and also a formula of others; write "
@@ -204,13 +203,6 @@ def with_names(source: Any, headings: Mapping[str, str]) -> Any:
             )
         source = re.sub(f"`{re.escape(heading)}`|{pattern}", names[heading], source)
     return source
-
-
-def _pattern(heading: str) -> str:
-    """The heading where it is no part of another word."""
-    before = r"(?<!\w)" if re.match(r"\w", heading) else ""
-    after = r"(?!\w)" if re.search(r"\w$", heading) else ""
-    return before + re.escape(heading) + after
 
 
 def _means_others(heading: str, known: set[str]) -> bool:

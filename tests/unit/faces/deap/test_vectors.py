@@ -9,6 +9,7 @@ import pickle
 import random
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -291,6 +292,50 @@ def test_objectives_are_pickled_and_shared_by_threads():
     for thread in threads:
         thread.join()
     assert results == [True] * 80
+
+
+def test_a_toolbox_with_an_objective_that_was_called_can_be_pickled_and_copied():
+    toolbox = base.Toolbox()
+    toolbox.register("evaluate", CompiledObjective(SPHERE))
+    assert toolbox.evaluate([3.0, 4.0]) == (25.0,)  # DEAP's `register` has copied the objective's attributes
+    for again in (pickle.loads(pickle.dumps(toolbox.evaluate)), toolbox.clone(toolbox.evaluate)):
+        assert again([3.0, 4.0]) == (25.0,)
+
+
+def test_objectives_of_one_formula_share_its_code_but_not_their_constants():
+    text = "sum((v - c)**2 for v, c in zip(x, center))"
+    one, other = (CompiledObjective(text, constants={"center": [value, 0.0]}) for value in (1.0, 2.0))
+    assert (one([3.0, 0.0]), other([3.0, 0.0]), one([3.0, 0.0])) == ((4.0,), (1.0,), (4.0,))
+    assert one._kernel is other._kernel
+
+
+class Shifted:
+    """An objective that is an object, and calls another."""
+
+    def __init__(self, center, inner=None):
+        self.center, self.inner = center, inner
+
+    def __call__(self, individual, power=2):
+        return (sum((v - c) ** power for v, c in zip(individual, self.center, strict=False)),)
+
+
+class Doubled(Shifted):
+    def __call__(self, individual):
+        return (2 * self.inner(individual)[0],)
+
+
+@pytest.mark.parametrize("form", [lambda it: it, lambda it: it.__call__, partial, lambda it: partial(it, power=4)])
+def test_objects_that_can_be_called_are_objectives(form):
+    source = form(Shifted([1.0, 2.0, 3.0]))
+    individual = [4.0, 4.0, 4.0]
+    assert CompiledObjective(source)(individual) == source(individual)
+    assert CompiledObjective(Doubled([], source))(individual) == (2 * source(individual)[0],)
+
+
+@pytest.mark.parametrize("source", [shine.jit(SPHERE), CompiledObjective(SPHERE)])
+def test_what_shine_compiled_is_an_objective(source):
+    assert CompiledObjective(source)([3.0, 4.0]) == (25.0,)
+    assert shine.jit(source)([3.0, 4.0]) == 25.0
 
 
 @pytest.mark.slow

@@ -179,7 +179,9 @@ FIELD = burgers(X, T)
     ("x", "t", "options", "message"),
     [
         (FIELD[0], T, {}, r"field 'u' has shape \(128,\); \(n_times, n_points\)"),
-        (FIELD[:20], T[:20], {}, "at least 32 times and points"),
+        (FIELD[:20], T[:20], {}, r"shape \(20, 128\); at least 32 times and points, in this order"),
+        (FIELD[..., None], T, {}, "at least 32 times and points, in this order"),
+        (FIELD.T, T, {}, "t has 101 times, and the field 128; its first axis is the time"),
         (np.where(FIELD > 1.2, np.nan, FIELD), T, {}, "not finite at"),
         (np.ones((40, 40)), 1.0, {}, "is 1 everywhere; leave it out"),
         (FIELD * 1e120, T, {}, "values above 1e.100; give it in other units"),

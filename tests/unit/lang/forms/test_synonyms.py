@@ -118,9 +118,19 @@ def test_words_for_which_no_setting_stands_are_answered_with_what_to_do(word, ad
 
 
 def test_words_of_dynamics_are_those_of_dynamics():
-    for word, told in (("feature_names", "did you mean 'states'"), ("X_units", r"SymbolicDynamics\(units=")):
+    notes = ("feature_names", "did you mean 'states'"), ("X_units", r"SymbolicDynamics\(units=")
+    for word, told in (*notes, ("multiple_trajectories", "a list of arrays has several runs; leave it out")):
         with pytest.raises(TypeError, match=told):
             shine.SymbolicDynamics().fit(X, t=y, **{word: 1})
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [("optimizer", "the data tell this"), ("threshold", "the data tell this"), ("discrete_time", "use kind='map'")],
+)
+def test_words_of_pysindy_get_advice(word, told):
+    with pytest.raises(TypeError, match=told):
+        shine.SymbolicDynamics(**{word: 1})
 
 
 def test_evolve_takes_the_settings_of_estimators_as_keywords():

@@ -113,7 +113,7 @@ def test_a_dimension_survives_writing_and_reading(dimension):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a unit is missing"),
+        ("", "a unit is missing; 1 means none"),
         ("m/", "a unit is missing"),
         ("m^", "an exponent is a number"),
         ("m^s", "an exponent is a number, such as 2, -1, 0.5 or (1/2), not 's'"),

@@ -57,6 +57,15 @@ def test_an_order_is_found_that_squared_errors_do_not_see():
     assert order(result.best.predict(X)[None])[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("objective", "word"),
+    [(lambda predictions, target: 0, "target"), (lambda y_true, y_pred: 0, "y_pred"), (lambda p, y: 0, "y")],
+)
+def test_a_function_of_a_target_is_no_objective(objective, word):
+    with pytest.raises(TypeError, match=f"and no '{word}'; read y where it is defined, or give a function of one row"):
+        shine.evolve(X, Y, objective=objective, **QUICK)
+
+
 def test_a_second_argument_gets_the_formulas():
     seen = []
 

@@ -222,6 +222,14 @@ def test_a_heading_becomes_the_name_of_its_column(text, read):
     assert with_names(text, HEADINGS) == read
 
 
+def test_functions_and_keywords_are_headings_in_backticks_only():
+    headings = {"class_": "class", "if_": "if", "sin_": "sin", "%a_": "%a", "t": "t"}
+    assert with_names("k[`class`]*f(`sin`) + g(`if`)", headings) == "k[class_]*f(sin_) + g(if_)"
+    assert with_names("sin(t) if t > 0 else f(`sin`)", headings) == "sin(t) if t > 0 else f(sin_)"
+    assert with_names("f(%a) + f(t)", {"a": "%a", "a_2": "%a b", "t": "t"}) == "f(a) + f(t)"
+    assert with_names("f(%ab)", {"a": "%a"}) == "f(%ab)"
+
+
 def test_headings_are_read_in_mappings_too():
     given = {"formula": ["f(T [K])", "g(cost €)"], "groups": "site id"}
     assert with_names(given, HEADINGS) == {"formula": ["f(T_K)", "g(cost)"], "groups": "site_id"}
