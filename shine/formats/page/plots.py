@@ -66,11 +66,8 @@ def residuals(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str 
 
     The arguments, the result and the errors are those of `predictions`.
     """
-    ax = _axes(ax)
     predicted = model.predict(columns_of(model.tree, dataset))
-    _cloud(ax, predicted, dataset.target - predicted)
-    ax.axhline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
-    return named(ax, f"predicted {quantity}", _residual(quantity))
+    return _around_zero(ax, predicted, dataset.target - predicted, f"predicted {quantity}", quantity)
 
 
 def order(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = "") -> Any:
@@ -78,14 +75,15 @@ def order(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = ""
 
     The arguments, the result and the errors are those of `predictions`.
     """
+    left = dataset.target - model.predict(columns_of(model.tree, dataset))
+    return _around_zero(ax, np.arange(1.0, dataset.n_rows + 1), left, "row", quantity)
+
+
+def _around_zero(ax: Any, x: Floats, left: Floats, name: str, quantity: str) -> Any:
     ax = _axes(ax)
-    _cloud(ax, np.arange(1.0, dataset.n_rows + 1), dataset.target - model.predict(columns_of(model.tree, dataset)))
+    _cloud(ax, x, left)
     ax.axhline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
-    return named(ax, "row", _residual(quantity))
-
-
-def _residual(quantity: str) -> str:
-    return f"residual of {quantity}" if quantity else "residual"
+    return named(ax, name, f"residual of {quantity}" if quantity else "residual")
 
 
 def calibration(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = "") -> Any:

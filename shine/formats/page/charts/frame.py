@@ -56,8 +56,8 @@ class Chart:
 
     def drawing(self, described: str, identity: str) -> Element:
         """The chart as SVG, described for screen readers; `identity` is unique on the page."""
-        clip = element("clipPath", element("rect", x=self.left, y=self.top - 4, width=self.right - self.left,
-                                           height=self.bottom - self.top + 8), id=f"clip-{identity}")  # fmt: skip
+        inside = {"width": self.right - self.left, "height": self.bottom - self.top}
+        clip = element("clipPath", element("rect", x=self.left, y=self.top, **inside), id=f"clip-{identity}")
         return element(
             "svg",
             element("defs", clip),

@@ -20,7 +20,17 @@ from shine.formats.page.charts.frame import spot
 from shine.formats.page.charts.search import history_figure
 from shine.formats.page.charts.tree import LARGEST, SIBLINGS, tidy, tree_figure
 from shine.formats.page.markup import breakable, element, render, verbatim
-from shine.formats.page.subject import count, decimal_parts, duration, fraction, number, shortened
+from shine.formats.page.subject import (
+    breadth,
+    count,
+    decimal_parts,
+    duration,
+    elided,
+    fraction,
+    number,
+    printed,
+    shortened,
+)
 from shine.lang.parse import parse
 from shine.lang.wrapping import columns
 
@@ -91,8 +101,23 @@ def test_words_around_numbers():
 @given(st.text(), st.integers(3, 40))
 def test_a_shortened_text_takes_no_more_columns_than_it_may(text, length):
     short = shortened(text, length)
-    assert columns(short) <= length
-    assert short == text or (columns(text) > length and "…" in short)
+    assert columns(short) <= breadth(short) <= length
+    assert short == text or (breadth(text) > length and "…" in short)
+
+
+def test_wide_letters_take_more_room_than_columns():
+    assert breadth("mass") > columns("mass") == 4
+    assert breadth("W" * 12) > breadth("W" * 11) > breadth("a" * 20) == 20
+    assert elided("W" * 24) == f"{'W' * 7}…{'W' * 4}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("noise 4.781e-16.", "noise 4.781×10⁻¹⁶."), ("c0 = -1.7e+05, c1 = -0.5", "c0 = −1.7×10⁵, c1 = −0.5"),
+     ("-inf", "−∞"), ("inf", "∞"), ("", ""), ("1e9", "1e9"), ("2026-03-01 x-1 inform", "2026-03-01 x-1 inform")],
+)  # fmt: skip
+def test_numbers_of_a_text_look_like_the_others_of_the_page(text, shown):
+    assert printed(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -152,7 +177,9 @@ def test_zero_on_a_logarithmic_axis_lies_beyond_every_positive_value():
     assert 200 >= zero > small > large >= 0
 
 
-@pytest.mark.parametrize(("losses", "label"), [([0.52, 0.50], "Loss"), ([0.5, 0.1], "Loss (logarithmic)")])
+@pytest.mark.parametrize(
+    ("losses", "label"), [([0.52, 0.50], "Loss"), ([0.5, 0.1], "Loss (logarithmic)"), ([0.0, 0.0], "Loss")]
+)
 def test_losses_that_hardly_differ_are_not_magnified(losses, label):
     lines = [{"generation": at, "seconds": 1.0 + at, "loss": loss} for at, loss in enumerate(losses)]
     drawing = render(history_figure(lines, Formula(parse("a", ("a",)), losses[-1], None)).drawing)
