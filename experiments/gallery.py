@@ -229,7 +229,7 @@ def watched(
 
 def live_seeding() -> str:
     """The live page while the search looks for formulas to start from."""
-    return watched(lambda told: "R2" in told["parts"].get("top", ""), [towers()], noise="relative")
+    return watched(lambda told: "R²" in told["parts"].get("top", ""), [towers()], noise="relative")
 
 
 def live_running() -> str:

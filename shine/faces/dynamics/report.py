@@ -40,6 +40,7 @@ def report_parts(
     best = front.best
     units = units or (settings or {}).get("dynamics", {}).get("units") or {}
     known = {key: printed(f"{low:.6g} to {high:.6g}") for key, (low, high) in best.conf_int().items() if low == low}
+    told = printed(best.figures).replace("r2 ", "R²\N{NO-BREAK SPACE}")
     if isinstance(readings, Field):
         drawn = [section("Fields", grid(_profiles(cast("FieldModel", best), readings)))]
     else:
@@ -57,7 +58,7 @@ def report_parts(
         ]
     return [
         element("h1", breakable(title)),
-        element("p", printed(f"Equations of motion: {best.figures}.").replace("r2", "R²"), class_="summary"),
+        element("p", f"Equations of motion: {told}.", class_="summary"),
         element(
             "section",
             element("div", equations_element(best, precision), class_="formula") if front.found else None,

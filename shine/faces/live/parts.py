@@ -64,7 +64,7 @@ class Painter:
 
     def parts(self, moment: Moment, searched: Sequence[Searched] = (), told: str = "") -> dict[str, str]:
         """The parts of the page by name, as HTML; `told` is what a stage before the first population has found."""
-        found = {**self._parts(moment, told), "searched": searched_part(searched)}
+        found = {**self._parts(moment, told.replace("R2", "R²")), "searched": searched_part(searched)}
         return {name: render(part) for name, part in found.items()}
 
     def heading(self, title: str) -> str:

@@ -25,7 +25,7 @@ def report_html(
     result: ResultLike,
     dataset: Dataset,
     *,
-    history: History = (),
+    history: Sequence[Mapping[str, Any]] = (),
     settings: Mapping[str, Any] | None = None,
     title: str = "Symbolic regression",
     target: str = "y",

@@ -39,10 +39,8 @@ def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None
         ax.legend(frameon=False)
     positive = losses[(losses > 0) & np.isfinite(losses)]
     if (losses >= 0).all() and positive.size:
-        if positive.size < losses.size:
-            ax.set_yscale("symlog", linthresh=float(positive.min()))
-        else:
-            ax.set_yscale("log")
+        near_zero = {"linthresh": float(positive.min())} if positive.size < losses.size else {}
+        ax.set_yscale("symlog" if near_zero else "log", **near_zero)
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

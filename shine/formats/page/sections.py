@@ -178,8 +178,10 @@ def _summary(result: ResultLike, best: ModelLike, dataset: Dataset) -> str:
     percent = "more than 99.9" if best.r2 >= 0.9995 else f"{100 * best.r2:.1f}"
     share = "all" if best.r2 == 1 else f"{percent}\N{NO-BREAK SPACE}%"
     size = f"{count(best.tree.size, 'node')} and {len(best.tree.used_parameters)} of"
-    features = count(len(dataset.features), "feature")
-    return f"It explains {share} of the target's variance with {size} {features}. {place} on the Pareto front."
+    features, left = count(len(dataset.features), "feature"), (1 - best.r2) * float(dataset.target.var())
+    # Other losses than squared errors leave a deviance.
+    what = "variance" if best.r2 == 1 or math.isclose(best.loss, left, rel_tol=1e-3) else "deviance"
+    return f"It explains {share} of the target's {what} with {size} {features}. {place} on the Pareto front."
 
 
 def key_figures(result: ResultLike, best: ModelLike, dataset: Dataset) -> Element:

@@ -194,4 +194,6 @@ def shortened(text: str, length: int) -> str:
 
 def elided(heading: str) -> str:
     """A heading as formulas and figures show it: nowhere else is it shorter, and where it is longer, it is whole."""
-    return shortened(heading, 24)
+    name, begin, unit = heading.partition(" [")
+    room = 24 - int(breadth(begin + unit) + 0.5)  # columns of the name; a short unit stays whole
+    return shortened(name, room) + begin + unit if room > 8 else shortened(heading, 24)

@@ -93,8 +93,7 @@ def band_figure(found: Band, target: str, identity: str) -> Figure | None:
     caption = (
         "Line: the formula, other features at their medians. Dark band: where the formula's value lies with "
         "95 % confidence. Light band: where 95 % of new readings lie. Dots: rows, with their residuals."
-    )
-    caption = caption.replace(" %", "\N{NO-BREAK SPACE}%")
+    ).replace(" %", "\N{NO-BREAK SPACE}%")
     return Figure(f"Along {name}", chart.drawing(f"Bands of the prediction along {name}.", identity), caption)
 
 

@@ -130,10 +130,8 @@ def _histogram_figure(fit: Fit, label: str, relative: bool) -> Figure:
     bars: list[Content] = []
     for start, end, rows in zip(places[:-1].tolist(), places[1:].tolist(), rows_in.tolist(), strict=True):
         if rows:
-            top = chart.y.place(rows)
-            bars.append(
-                element("rect", x=start + 0.5, y=top, width=max(end - start - 1, 0.5), height=chart.bottom - top)
-            )
+            top, wide = chart.y.place(rows), max(end - start - 1, 0.5)
+            bars.append(element("rect", x=start + 0.5, y=top, width=wide, height=chart.bottom - top))
     chart.add(element("g", bars, class_="bars"))
     zero = chart.x.place(0.0)
     if chart.left <= zero <= chart.right:

@@ -233,8 +233,7 @@ def formula_lines(
         terms = [term for term in (head, *own) if isinstance(term, Element)]
         # A line that ends between factors shows the sign between them, like the hyphen of a word.
         ends = ["\N{SOFT HYPHEN}" if TIMES in term.content else element("wbr") for term in terms]
-        parts = list(zip(ends, terms, strict=True))
-        found.append(element("div", terms[:1], parts[1:], style="hyphenate-character: ' ⋅'"))
+        found.append(element("div", list(zip(ends, terms, strict=True)), style='hyphenate-character: " ⋅"'))
     return found
 
 

@@ -109,6 +109,8 @@ def test_wide_letters_take_more_room_than_columns():
     assert breadth("mass") > columns("mass") == 4
     assert breadth("W" * 12) > breadth("W" * 11) > breadth("a" * 20) == 20
     assert elided("W" * 24) == f"{'W' * 7}…{'W' * 4}"
+    assert elided("heat flux through the outer wall [kW/m²]") == "heat flux…wall [kW/m²]"
+    assert elided("mass [kg]") == "mass [kg]" and elided("x [" + "kg" * 20 + "]").endswith("kgkg]")
 
 
 @pytest.mark.parametrize(

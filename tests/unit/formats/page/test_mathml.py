@@ -179,10 +179,10 @@ def test_a_narrow_formula_breaks_before_its_operators(code, parts):
 def test_a_line_that_ends_between_factors_shows_their_sign():
     tree = parse("sin(a + b)*cos(a)*c + b", ("a", "b", "c"))
     (line,) = formula_lines(tree, {}, 6, room=0.0)
-    assert dict(line.attributes)["style"] == "hyphenate-character: ' ⋅'"
+    assert dict(line.attributes)["style"] == 'hyphenate-character: " ⋅"'
     ends = re.findall("\N{SOFT HYPHEN}|<wbr>", render(line))
-    # Before + in the sine, before the two factors, and before + b.
-    assert ends == ["<wbr>", "\N{SOFT HYPHEN}", "\N{SOFT HYPHEN}", "<wbr>"]
+    # At the beginning, before + in the sine, before the two factors, and before + b.
+    assert ends == ["<wbr>", "<wbr>", "\N{SOFT HYPHEN}", "\N{SOFT HYPHEN}", "<wbr>"]
 
 
 def test_an_exponent_has_no_exponent_of_its_own():
