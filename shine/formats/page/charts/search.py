@@ -64,7 +64,8 @@ def _chosen_label(chart: Chart, x: float, y: float) -> Element | None:
     # The front has no other point up and to the right of a point.
     if x > chart.right - 64:
         return element("text", "chosen", class_="label chosen", x=x + 4, y=max(y - 13, 12), text_anchor="end")
-    return element("text", "chosen", class_="label chosen", x=x + 12, y=y - 7)
+    above = y - 7 if y > chart.top + 18 else y + 18  # the name of the axis is at the top
+    return element("text", "chosen", class_="label chosen", x=x + 12, y=above)
 
 
 def _loss_axis(losses: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[Scale, str]:

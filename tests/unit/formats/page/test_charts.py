@@ -17,7 +17,7 @@ from unit.formats.page.cases import Formula
 from shine.formats.page.charts import scales
 from shine.formats.page.charts.fit import _CELL, Fit, fit_figures, hexagons
 from shine.formats.page.charts.frame import spot
-from shine.formats.page.charts.search import history_figure
+from shine.formats.page.charts.search import history_figure, pareto_figure
 from shine.formats.page.charts.tree import LARGEST, SIBLINGS, tidy, tree_figure
 from shine.formats.page.markup import breakable, element, render, verbatim
 from shine.formats.page.subject import (
@@ -193,6 +193,20 @@ def test_a_long_time_before_the_first_generation_is_told(begins, told):
     lines = [{"generation": at, "seconds": begins + at, "loss": 1.0 / (at + 1)} for at in range(6)]
     drawing = render(history_figure(lines, Formula(parse("a", ("a",)), 0.1, None)).drawing)
     assert drawing.count(">no generation yet</text>") == told
+
+
+@pytest.mark.parametrize("loss", [0.15, 0.2, 0.3, 0.45, 0.6, 0.8])
+def test_labels_of_losses_keep_their_distance(loss):
+    lines = [{"generation": at, "seconds": 19.0 + at, "loss": 0.9 - 0.1 * at} for at in range(6)]
+    model = Formula(parse("a", ("a",)), loss, None)
+    drawing = render(history_figure(lines, model).drawing)
+    places = [float(re.search(rf'y="([\d.]+)"[^>]*>{words}<', drawing)[1]) for words in ("chosen", "no generation yet")]
+    assert abs(places[0] - places[1]) > 20
+    # On the front, the label of the first point is beside it, not under the name of the axis.
+    front = [Formula(parse("a", ("a",)), loss, None), Formula(parse("a + 1", ("a",)), loss / 9, None)]
+    front += [Formula(parse("a + a*a*a*a*a*a*a", ("a",)), loss / 10, None)]
+    (beside,) = re.findall(r'y="([\d.]+)"[^>]*>chosen<', render(pareto_figure(front, 0).drawing))
+    assert float(beside) > 30
 
 
 def test_few_dots_are_large_and_strong():
