@@ -105,6 +105,8 @@ HEADINGS = {
     "davlenie": "давление на входе в котёл, среднее за минуту",
     "harara": "درجة حرارة الجدار الخارجي للفرن",
     "a_very_long_name_of_a_column_with_underscores": "a_very_long_name_of_a_column_with_underscores",
+    "wide": "WWWWWWWWWWWWWWWWWWWWWWWW",
+    "wider": "MMMMMMMM_mmmmmmmm_WWWWWW",
 }
 
 
@@ -115,8 +117,8 @@ def headings() -> str:
     y = X[:, 0] * X[:, 1] / X[:, 2] + X[:, 3] - X[:, 4] * X[:, 5] + rng.normal(0, 0.05, 37)
     data = Dataset.from_arrays(X, y, features=list(HEADINGS), headings=list(HEADINGS.values()))
     names = tuple(HEADINGS)
-    law = f"{names[0]}*{names[1]}/{names[2]} + {names[3]} - {names[4]}*{names[5]}"
-    result = of_hand(["3.21", f"1.2345*{names[0]}*{names[1]}/{names[2]}", law], data)
+    law = f"{names[0]}*{names[1]}/{names[2]} + {names[3]} - {names[4]}*{names[5]} + 0.01*wide/(wider + wide)"
+    result = of_hand(["3.21", f"1.2345*{names[0]}*{names[1]}/{names[2]}", "wide*wider/(wide + wider)", law], data)
     return reported(result, data, "Wandtemperatur_und_Druck_2026-03", "heat flux through the outer wall [kW/m²]")
 
 
@@ -227,7 +229,7 @@ def watched(
 
 def live_seeding() -> str:
     """The live page while the search looks for formulas to start from."""
-    return watched(lambda told: "R2" in told["parts"].get("top", ""), [towers()], noise="relative")
+    return watched(lambda told: "R²" in told["parts"].get("top", ""), [towers()], noise="relative")
 
 
 def live_running() -> str:

@@ -1,4 +1,7 @@
-"""The gallery in a browser, measured by its boxes: no text is cut off, covered by another, or broken within a word."""
+"""The gallery in a browser, measured by its boxes: no text is cut off, covered by another, or broken within a word.
+
+Its prints are read: no heading is the last of a page, no drawing parts from its caption, no page is nearly empty.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,11 @@ MEASURE = r"""
   for (let node; (node = walker.nextNode());) {
     const parent = node.parentElement;
     if (!node.data.trim() || parent.closest("script, style, title, .unseen")) continue;
-    const math = parent.closest("math");
-    if (math) {
+    const math = parent.closest("math"), button = parent.closest("button");
+    if (button) {
+      const box = button.getBoundingClientRect();
+      if (box.width) runs.push({ owner: button, text: node.data, boxes: [box] });
+    } else if (math) {
       if (seen.has(math)) continue;
       seen.add(math);
       const parts = [math, ...math.querySelectorAll("*")].map((part) => part.getBoundingClientRect());
@@ -58,6 +64,8 @@ MEASURE = r"""
      getComputedStyle(head).position === "absolute");
   const shown = runs.filter((run) => !heads.some((head) => head.contains(run.owner)));
   for (const run of shown) {
+    const [label, text] = [run.owner.closest(".node")?.querySelector("rect").getBoundingClientRect(), run.boxes[0]];
+    if (label && (text.left < label.left || text.right > label.right)) told("cut by rect", run.text);
     if (run.owner.closest("figure .scroll")) continue; // a large tree is the only thing that scrolls
     for (const box of run.boxes) {
       if (box.left < -1 || box.right > page + 1) { told("beyond the page", run.text); break; }
@@ -75,14 +83,20 @@ MEASURE = r"""
       if (bad) break;
     }
   }
-  const all = shown.flatMap((run) => run.boxes.map((box) => ({ run, box }))).sort((a, b) => a.box.top - b.box.top);
-  const inner = (box) => [box.top + 0.2 * box.height, box.bottom - 0.2 * box.height];
+  // Buttons keep their distance, too.
+  const room = (run) => run.owner.matches("button") ? 2 : 0;
+  const wider = (box, by) => new DOMRect(box.x - by, box.y, box.width + 2 * by, box.height);
+  const all = shown.flatMap((run) => run.boxes.map((box) => ({ run, box: wider(box, room(run)) })));
+  all.sort((a, b) => a.box.top - b.box.top);
+  // Lines of formulas and sentences may touch, because their letters do not fill their boxes; labels may not.
+  const loose = (run) => run.owner.closest("svg") ? 0.05 : 0.2;
+  const inner = ({ run, box }) => [box.top + loose(run) * box.height, box.bottom - loose(run) * box.height];
   for (const [place, one] of all.entries()) {
     for (let next = place + 1; next < all.length && all[next].box.top < one.box.bottom; next++) {
       const two = all[next];
       if (one.run.owner === two.run.owner) continue;
       const wide = Math.min(one.box.right, two.box.right) - Math.max(one.box.left, two.box.left);
-      const [top, bottom] = inner(one.box), [above, below] = inner(two.box);
+      const [top, bottom] = inner(one), [above, below] = inner(two);
       const high = Math.min(bottom, below) - Math.max(top, above);
       if (wide > 1.5 && high > 1) told("over another", `${one.run.text} | ${two.run.text}`);
     }
@@ -114,16 +128,67 @@ def test_no_text_is_cut_covered_or_broken(name, browser, tmp_path):
     assert found == {}
 
 
+ENDS = r"""
+(() => {
+  const plain = (part) => part.innerText.replace(/\s+/g, "");
+  const all = (selector) => [...document.querySelectorAll(selector)].filter((part) => plain(part));
+  return {
+    last: all("h2, h2 + p, caption, thead").map(plain),
+    first: all(".told").map(plain),
+    figures: all("figure").map((figure) => [...figure.querySelectorAll("h3, figcaption")].map(plain)),
+  };
+})()
+"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_prints_keep_together_what_belongs_together(name, browser, tmp_path):
+    pdfium = pytest.importorskip("pypdfium2")
+    page, paper = tmp_path / "page.html", tmp_path / "page.pdf"
+    page.write_text(PAGES[name](), encoding="utf-8")
+    browser.open(page.as_uri())
+    browser.show(PAPER, media="print")
+    ends = browser.value(ENDS)
+    browser.print(paper)
+    told = misprints([page.get_textpage() for page in pdfium.PdfDocument(paper)], ends)
+    assert told == []
+
+
+def misprints(pages, ends):
+    """What is wrong with the pages of a print; `ends` are texts that must not be at the end or the beginning."""
+    found = []
+    for number, page in enumerate(pages):
+        text = "".join(page.get_text_range().split())
+        last = number == len(pages) - 1
+        begun = [text[text.rfind(end[:20]) :] for end in ends["last"]]
+        told = [
+            end[:40] for end, rest in zip(ends["last"], begun, strict=True) if end[:20] in text and end.startswith(rest)
+        ]
+        found += [f"{number}: ends with {end}" for end in told if not last]
+        found += [f"{number}: begins with {begin[:40]}" for begin in ends["first"] if number and text.startswith(begin)]
+        for title, *caption in ends["figures"]:
+            if len(title) > 8 and title in text and not all(part in text for part in caption):
+                found.append(f"{number}: {title} without its caption")
+        lowest = min(page.get_rect(place)[1] for place in range(page.count_rects()))
+        if not last and lowest > 842 * 0.6:  # points of the height of A4
+            found.append(f"{number}: nearly empty")
+    return found
+
+
 CUT = '<div style="width: 60px; overflow: hidden; white-space: nowrap">a sentence that is cut</div>'
 OVER = '<p>a line</p><p style="margin-top: -34px">another line over it</p>'
 BROKEN = '<p style="width: 50px; overflow-wrap: anywhere">a_migration</p>'
 WIDE = '<p style="width: 40px; white-space: nowrap">wider than its paragraph</p>'
+LABEL = '<svg><g class="node"><rect width="20" height="20"/><text y="15">wide label</text></g></svg>'
+NEAR = '<svg><text y="30">one</text><text x="5" y="39">two</text></svg>'
+BUTTONS = "<p><button>one</button><button>two</button></p>"
 FORMULA = '<div style="width: 60px; overflow: auto"><math><mi>abc</mi><mo>+</mo><mi>abcdefgh</mi></math></div>'
 
 
 @pytest.mark.parametrize(
     ("body", "fault"),
     [(CUT, "cut by div"), (OVER, "over another"), (BROKEN, "broken"), (WIDE, "cut by p"), (FORMULA, "cut by div"),
+     (LABEL, "cut by rect"), (NEAR, "over another"), (BUTTONS, "over another"),
      ("<p>as it should be, with <code>code</code> and <math><mi>x</mi></math></p>", "")],
 )  # fmt: skip
 def test_the_measure_sees_each_fault(body, fault, browser, tmp_path):
@@ -131,3 +196,26 @@ def test_the_measure_sees_each_fault(body, fault, browser, tmp_path):
     page.write_text(f"<!DOCTYPE html><title>page</title><body>{body}</body>", encoding="utf-8")
     told = faults(browser, page, 800, False, "screen")
     assert [each.startswith(fault) for each in told] == [True] * bool(fault), told
+
+
+HEADING = "<p>above</p><div style='height: 560pt'></div><h2>heading</h2><div style='break-before: page'>below</div>"
+LINES = f"<div style='height: 620pt'></div><h2>heading</h2><p style='orphans: 1'>{'words ' * 500}</p>"
+TORN = "<figure><h3>a long title</h3><div style='height: 1100px'></div><figcaption>caption</figcaption></figure>"
+ALONE = "<h1>title</h1><p style='break-before: page'>the rest</p>"
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [(HEADING, "0: ends with heading"), (LINES, "0: ends with wordswordswordswordswordswordswordswords"),
+      (TORN, "0: alongtitle without its caption"), (ALONE, "0: nearly empty"),
+     ("<h2>heading</h2><figure><h3>a long title</h3><figcaption>caption</figcaption></figure>", "")],
+)  # fmt: skip
+def test_the_reader_of_prints_sees_each_fault(body, fault, browser, tmp_path):
+    pdfium = pytest.importorskip("pypdfium2")
+    page, paper = tmp_path / "page.html", tmp_path / "page.pdf"
+    page.write_text(f"<!DOCTYPE html><title>page</title><body>{body}</body>", encoding="utf-8")
+    browser.open(page.as_uri())
+    browser.show(PAPER, media="print")
+    ends = browser.value(ENDS)
+    browser.print(paper)
+    assert fault in [*misprints([each.get_textpage() for each in pdfium.PdfDocument(paper)], ends), ""]

@@ -15,10 +15,10 @@ from shine.formats.page.charts.frame import Chart, Figure, dots, line
 from shine.formats.page.charts.scales import linear
 from shine.formats.page.markup import Content, Element, breakable, element
 from shine.formats.page.sections import data_table, grid, groups_of_settings, section, table
+from shine.formats.page.subject import fraction, number, printed
 from shine.lang.forms.rounding import Precision
 from shine.search.dynamics.conserved import conserved_quantities
 from shine.search.dynamics.forms import known_units
-from shine.search.models.front_table import loss_text, r2_text
 
 if TYPE_CHECKING:
     from shine.data.trajectories import Trajectories
@@ -39,14 +39,15 @@ def report_parts(
     the units are those of the settings by default."""
     best = front.best
     units = units or (settings or {}).get("dynamics", {}).get("units") or {}
-    constants = {name: f"{low:.6g} to {high:.6g}" for name, (low, high) in best.conf_int().items() if low == low}
+    known = {key: printed(f"{low:.6g} to {high:.6g}") for key, (low, high) in best.conf_int().items() if low == low}
+    told = printed(best.figures).replace("r2 ", "R²\N{NO-BREAK SPACE}")
     if isinstance(readings, Field):
         drawn = [section("Fields", grid(_profiles(cast("FieldModel", best), readings)))]
     else:
         runs = list(range(min(len(readings.runs), 12)))  # most runs that are drawn
         rollouts = [rollout(best, readings, number) for number in runs]
-        known = known_units(readings, readings.states, units)
-        shown = {name: f"{name} [{unit}]" for name, unit in known.items() if unit != "1"}
+        of_states = known_units(readings, readings.states, units)
+        shown = {name: f"{name} [{unit}]" for name, unit in of_states.items() if unit != "1"}
         figures = [_over_time(best, readings, rollouts, state, shown) for state in range(best.n_read)]
         portrait = [_portrait(best, readings, rollouts, place, shown) for place in range(best.n_read - 1)]
         kept = conserved_quantities(best, readings)
@@ -56,15 +57,16 @@ def report_parts(
             section("Conserved", element("ul", [element("li", str(each)) for each in kept]) if kept else None),
         ]
     return [
-        element("header", element("h1", title), element("p", f"Equations of motion: {best.figures}")),
+        element("h1", breakable(title)),
+        element("p", f"Equations of motion: {told}.", class_="summary"),
         element(
             "section",
             element("div", equations_element(best, precision), class_="formula") if front.found else None,
-            element("p", front.reason, class_="summary"),
+            element("p", f"Why: {front.reason}.", class_="summary") if front.reason else None,
             class_="card hero",
         ),
         *drawn,
-        section("Certainty", table("95 % intervals of the constants", constants) if constants else None),
+        section("Certainty", table("95 % intervals of the constants", known) if known else None),
         section("Systems", _systems(front, precision)),
         section("Settings", element("div", groups_of_settings(settings), class_="columns") if settings else None),
     ]
@@ -76,7 +78,7 @@ def _systems(front: SystemFront, precision: Precision) -> Element:
     for place, model in enumerate(front):
         mark = f"{'▶' if front.found else '?'} {place}" if place == front.best_index else str(place)
         lines = [element("div", element("code", breakable(text))) for text in model.lines(precision)]
-        rows.append((mark, str(model.complexity), loss_text(model.error), r2_text(model.r2), lines))
+        rows.append((mark, str(model.complexity), number(model.error), fraction(model.r2), lines))
     headings = [(name, "number") for name in ("#", "Complexity", "Error", "R²")]
     marks = {front.best_index: {"class_": "chosen"}}
     return data_table([*headings, ("Equations", "formula-cell")], rows, marks=marks)
@@ -102,10 +104,10 @@ def _profiles(model: FieldModel, field: Field) -> list[Figure]:
     times, places = field.places[:2]
     figures = []
     for row in np.linspace(0, len(times) - 1, PROFILES).astype(int).tolist():
-        for number, name in enumerate(model.states):
+        for at, name in enumerate(model.states):
             title, labels = f"{name} at t = {times[row]:.3g}", (model.axes[0], name)
-            curve, points = [(places, states[number, row])], [(places, wanted[number, row])]
-            figures.append(_figure(title, labels, curve, points, f"field-{number}-{row}"))
+            curve, points = [(places, states[at, row])], [(places, wanted[at, row])]
+            figures.append(_figure(title, labels, curve, points, f"field-{at}-{row}"))
     return figures
 
 

@@ -28,7 +28,7 @@
       edit.className = "edit";
       edit.dataset.edit = copy.dataset.copy;
       edit.textContent = "Edit";
-      copy.after(edit);
+      copy.after(" ", edit);
     }
   }
 

@@ -64,7 +64,7 @@ class Painter:
 
     def parts(self, moment: Moment, searched: Sequence[Searched] = (), told: str = "") -> dict[str, str]:
         """The parts of the page by name, as HTML; `told` is what a stage before the first population has found."""
-        found = {**self._parts(moment, told), "searched": searched_part(searched)}
+        found = {**self._parts(moment, told.replace("R2", "R²")), "searched": searched_part(searched)}
         return {name: render(part) for name, part in found.items()}
 
     def heading(self, title: str) -> str:
@@ -78,7 +78,7 @@ class Painter:
             badge = "The best formula so far" if told else "The first formulas are on their way."
             best = element("div", element("code", breakable(told)), class_="formula large") if told else None
             card = element("section", element("h2", badge, class_="badge"), best, class_="card hero")
-            return {"top": [element("h1", title), card]}
+            return {"top": [element("h1", breakable(title)), card]}
         archive = state.archive
         individuals, scores = archive.front(place.enough)
         key = (id(place), individuals.codes.tobytes(), individuals.values.tobytes(), scores.losses.tobytes())
@@ -89,7 +89,7 @@ class Painter:
         found: dict[str, Content] = {"islands": islands_part(state.islands, place), "put-in": put_in_part(joined)}
         if not self._shown.models:
             none = element("p", "No formula has a finite loss yet.", class_="summary")
-            return {"top": [element("h1", title), none], **found}
+            return {"top": [element("h1", breakable(title)), none], **found}
         found_so_far = (self._shown.models, self._shown.best_index, state.generation, state.evaluations, state.seconds)
         result = Running(*found_so_far, place.seed)
         found |= running_parts(result, place.dataset, history=moment.history, title=title, target=self.target)

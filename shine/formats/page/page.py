@@ -18,6 +18,8 @@ from shine.lang.forms.rounding import Precision
 
 _HERE = Path(__file__).parent
 
+History = Sequence[Mapping[str, Any]]
+
 
 def report_html(
     result: ResultLike,
@@ -68,7 +70,7 @@ def report_parts(
     result: ResultLike,
     dataset: Dataset,
     *,
-    history: Sequence[Mapping[str, Any]] = (),
+    history: History = (),
     settings: Mapping[str, Any] | None = None,
     title: str,
     target: str,
@@ -92,13 +94,7 @@ def report_parts(
 
 
 def running_parts(
-    result: ResultLike,
-    dataset: Dataset,
-    *,
-    history: Sequence[Mapping[str, Any]],
-    title: str,
-    target: str,
-    precision: Precision = None,
+    result: ResultLike, dataset: Dataset, *, history: History, title: str, target: str, precision: Precision = None
 ) -> dict[str, Content]:
     """The first parts of the page, which need no predictions; the search may still run (see `report_html`)."""
     best = result.front[result.best_index]

@@ -39,10 +39,8 @@ def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None
         ax.legend(frameon=False)
     positive = losses[(losses > 0) & np.isfinite(losses)]
     if (losses >= 0).all() and positive.size:
-        if positive.size < losses.size:
-            ax.set_yscale("symlog", linthresh=float(positive.min()))
-        else:
-            ax.set_yscale("log")
+        near_zero = {"linthresh": float(positive.min())} if positive.size < losses.size else {}
+        ax.set_yscale("symlog" if near_zero else "log", **near_zero)
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -66,11 +64,8 @@ def residuals(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str 
 
     The arguments, the result and the errors are those of `predictions`.
     """
-    ax = _axes(ax)
     predicted = model.predict(columns_of(model.tree, dataset))
-    _cloud(ax, predicted, dataset.target - predicted)
-    ax.axhline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
-    return named(ax, f"predicted {quantity}", _residual(quantity))
+    return _around_zero(ax, predicted, dataset.target - predicted, f"predicted {quantity}", quantity)
 
 
 def order(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = "") -> Any:
@@ -78,14 +73,15 @@ def order(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = ""
 
     The arguments, the result and the errors are those of `predictions`.
     """
+    left = dataset.target - model.predict(columns_of(model.tree, dataset))
+    return _around_zero(ax, np.arange(1.0, dataset.n_rows + 1), left, "row", quantity)
+
+
+def _around_zero(ax: Any, x: Floats, left: Floats, name: str, quantity: str) -> Any:
     ax = _axes(ax)
-    _cloud(ax, np.arange(1.0, dataset.n_rows + 1), dataset.target - model.predict(columns_of(model.tree, dataset)))
+    _cloud(ax, x, left)
     ax.axhline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
-    return named(ax, "row", _residual(quantity))
-
-
-def _residual(quantity: str) -> str:
-    return f"residual of {quantity}" if quantity else "residual"
+    return named(ax, name, f"residual of {quantity}" if quantity else "residual")
 
 
 def calibration(model: ModelLike, dataset: Dataset, ax: Any = None, quantity: str = "") -> Any:

@@ -34,6 +34,7 @@ from shine.formats.page.subject import (
     elided,
     fraction,
     number,
+    printed,
     shortened,
 )
 from shine.lang.forms.rounding import ALL_DIGITS, Precision, significant_digits
@@ -49,9 +50,8 @@ def figure_card(figure: Figure) -> Element:
     """A figure with its title, caption and notes."""
     notes = [element("span", note, class_="note") for note in figure.notes]
     words = element("figcaption", figure.caption, notes) if figure.caption or notes else None
-    drawing: Content = figure.drawing
-    if ("class", "tree") in figure.drawing.attributes:
-        drawing = element("div", drawing, class_="scroll", tabindex="0")
+    tree = ("class", "tree") in figure.drawing.attributes
+    drawing = element("div", figure.drawing, class_="scroll", tabindex="0") if tree else figure.drawing
     return element("figure", element("h3", figure.title), drawing, words, class_="card")
 
 
@@ -157,7 +157,7 @@ def header(
         element("p", f"Why: {result.reason}.", class_="summary") if result.reason else None,
     ]
     summary = element("p", _summary(result, best, dataset), class_="summary")
-    return [element("h1", title), summary, element("section", hero, class_="card hero")]
+    return [element("h1", breakable(title)), summary, element("section", hero, class_="card hero")]
 
 
 def _renamed(best: ModelLike) -> Element | None:
@@ -171,14 +171,17 @@ def _renamed(best: ModelLike) -> Element | None:
 
 
 def _summary(result: ResultLike, best: ModelLike, dataset: Dataset) -> str:
-    alone = len(result.front) == 1
-    place = "The only formula" if alone else f"Chosen among {count(len(result.front), 'formula')}"
+    many = len(result.front)
+    place = "The only formula" if many == 1 else f"Chosen among {count(many, 'formula')}"
     if best.r2 is None or not best.r2 > 0:
         return f"{place} on the Pareto front."
-    share = "all" if best.r2 == 1 else "more than 99.9 %" if best.r2 >= 0.9995 else f"{100 * best.r2:.1f} %"
+    percent = "more than 99.9" if best.r2 >= 0.9995 else f"{100 * best.r2:.1f}"
+    share = "all" if best.r2 == 1 else f"{percent}\N{NO-BREAK SPACE}%"
     size = f"{count(best.tree.size, 'node')} and {len(best.tree.used_parameters)} of"
-    features = count(len(dataset.features), "feature")
-    return f"It explains {share} of the target's variance with {size} {features}. {place} on the Pareto front."
+    features, left = count(len(dataset.features), "feature"), (1 - best.r2) * float(dataset.target.var())
+    # Other losses than squared errors leave a deviance.
+    what = "variance" if best.r2 == 1 or math.isclose(best.loss, left, rel_tol=1e-3) else "deviance"
+    return f"It explains {share} of the target's {what} with {size} {features}. {place} on the Pareto front."
 
 
 def key_figures(result: ResultLike, best: ModelLike, dataset: Dataset) -> Element:
@@ -239,10 +242,8 @@ def dependence_charts(best: ModelLike, dataset: Dataset, target: str, units: Map
         "dependence). Grey: single rows; where they are not parallel, features interact. Marks on the axis: deciles."
     )
     words += f" The {count(left, 'feature')} of the smallest effect are not drawn." * bool(left)
-    folded = None
-    if more:
-        summary = element("summary", f"{count(len(more), 'feature')} of smaller effect")
-        folded = element("details", summary, grid(more, "three"), class_="more")
+    summary = element("summary", f"{count(len(more), 'feature')} of smaller effect")
+    folded = element("details", summary, grid(more, "three"), class_="more") if more else None
     return [element("p", words, class_="summary", style="margin: -6px 0 14px; font-size: 0.84rem"), shown, folded]
 
 
@@ -282,11 +283,11 @@ def certainty(
 
 def _table(summary: Any) -> Content:
     """The table of the constants."""
-    caption = element("code", breakable(summary.formula)), element("br"), f"{summary.heading}."
+    caption = element("code", breakable(summary.formula)), element("br"), printed(f"{summary.heading}.")
     headings = [(text, "number" if place else "row") for place, text in enumerate(summary.headings)]
-    notes = [element("span", f"{note[0].upper()}{note[1:]}.", class_="note") for note in summary.notes]
+    notes = [element("span", printed(f"{note[0].upper()}{note[1:]}."), class_="note") for note in summary.notes]
     words = element("p", notes, class_="summary told") if notes else None
-    return [data_table(headings, summary.cells(), caption), words]
+    return [data_table(headings, [[name, *map(printed, row)] for name, *row in summary.cells()], caption), words]
 
 
 def search_charts(result: ResultLike, best: ModelLike, history: Sequence[Mapping[str, Any]]) -> Content:
@@ -300,7 +301,6 @@ def search_charts(result: ResultLike, best: ModelLike, history: Sequence[Mapping
 def front_table(result: ResultLike, precision: Precision) -> Content:
     """A table of the formulas on the Pareto front."""
     front, best = result.front, result.best_index
-    copying = element("span", "Copy", class_="unseen")
     headings: list[tuple[Content, str | None]] = [(text, "number") for text in ("#", "Complexity", "Loss", "R²")]
     rows, marks = [], {}
     for position, model in enumerate(front):
@@ -313,7 +313,7 @@ def front_table(result: ResultLike, precision: Precision) -> Content:
             copy_button(f"code-{position}", f"the formula of complexity {model.complexity}"),
         ))  # fmt: skip
     caption = "The best formula of each complexity that is better than all simpler ones; the chosen one is marked."
-    headings += [("Formula", "formula-cell"), (copying, "action")]
+    headings += [("Formula", "formula-cell"), (element("span", "Copy", class_="unseen"), "action")]
     return section("The Pareto front", data_table(headings, rows, caption, marks))
 
 
@@ -329,25 +329,19 @@ def settings_tables(
         "Evaluations a second": count(result.evaluations / result.seconds) if result.seconds > 0 else None,
         "Seed": result.seed,
     }
-    tables = [table("The run", timing)]
     put_in = {
         f"After generation {line.get('generation')}": ", ".join(map(str, line["put_in"]))
         for line in history
         if isinstance(line.get("put_in"), list)
     }
-    if put_in:
-        tables.append(table("Formulas put in by a person", put_in))
+    tables = [table("The run", timing), *[table("Formulas put in by a person", put_in)] * bool(put_in)]
     return element("div", tables, groups_of_settings(settings or {}), class_="columns")
 
 
 def groups_of_settings(settings: Mapping[str, Any]) -> list[Element]:
     """A table of each group; nested groups get dotted names, and unset settings are left out."""
-    groups: dict[str, dict[str, Any]] = {"General": {}}
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            groups[str(name).capitalize()] = dict(_dotted(value))
-        else:
-            groups["General"][str(name)] = value
+    groups = {"General": {str(key): value for key, value in settings.items() if not isinstance(value, Mapping)}}
+    groups |= {str(key).capitalize(): dict(_dotted(it)) for key, it in settings.items() if isinstance(it, Mapping)}
     told = {name: {key: value for key, value in group.items() if setting_text(value)} for name, group in groups.items()}
     return [table(name, group) for name, group in told.items() if group]
 

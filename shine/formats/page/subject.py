@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -148,6 +149,12 @@ def superscript(power: int) -> str:
     return str(power).translate(_SUPERSCRIPTS)
 
 
+def printed(text: str) -> str:
+    """A text of numbers as Python writes them, such as -1.5e-05 and inf, with numbers like those of `number`."""
+    raised = re.sub(r"(?<=\d)e([+-]\d+)", lambda power: f"×10{superscript(int(power[1]))}", text)
+    return re.sub(r"\binf\b", "∞", re.sub(r"(?<![\w.])-(?=\d|inf\b)", MINUS, raised))
+
+
 def count(value: float, thing: str = "") -> str:
     """A whole number with grouped digits and the thing it counts: ``1 row``, ``12 000 rows``."""
     digits = f"{int(value):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
@@ -164,19 +171,29 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+_WIDE = dict.fromkeys("MWЖМШЩЮ", 0.9) | dict.fromkeys("mw@%жмфшщыю", 0.5)
+
+
+def breadth(text: str) -> float:
+    """Columns of a text (see `shine.lang.wrapping.columns`) in print, where capitals and some letters are wider."""
+    return columns(text) + sum(_WIDE.get(letter, 0.25 * letter.isupper()) for letter in text)
+
+
 def shortened(text: str, length: int) -> str:
-    """A text of at most `length` columns (see `shine.lang.wrapping.columns`); a longer text loses its middle."""
-    if columns(text) <= length:
+    """A text of at most `length` columns in print; a longer text loses its middle."""
+    if breadth(text) <= length:
         return text
     most = (length - 1) * 2 // 3
     head, tail = text[:most], text[most + 1 - length :]
-    while columns(head) > most:
+    while breadth(head) > most:
         head = head[:-1]
-    while columns(tail) > length - 1 - most:
+    while breadth(tail) > length - 1 - most:
         tail = tail[1:]
     return f"{head}…{tail}"
 
 
 def elided(heading: str) -> str:
     """A heading as formulas and figures show it: nowhere else is it shorter, and where it is longer, it is whole."""
-    return shortened(heading, 24)
+    name, begin, unit = heading.partition(" [")
+    room = 24 - int(breadth(begin + unit) + 0.5)  # columns of the name; a short unit stays whole
+    return shortened(name, room) + begin + unit if room > 8 else shortened(heading, 24)

@@ -21,7 +21,7 @@ IGNORED = "mathjax_ignore tex2jax_ignore"
 _CHOSEN = "font-weight: bold; background: rgba(90, 140, 255, 0.15)"
 _CODE = "white-space: pre-wrap; overflow-wrap: anywhere; text-align: left"
 _LEFT = "text-align: left"
-_ROW = "display: flex; flex-wrap: wrap; align-items: baseline"
+_ROW = "display: flex; flex-wrap: wrap; align-items: baseline; break-inside: avoid"
 _FIGURE, _FORMULA = "flex: 0 0 6em; box-sizing: border-box", f"flex: 1 1 16em; box-sizing: border-box; {_LEFT}"
 """Where a formula has no room beside its figures, it stands below them."""
 

@@ -91,9 +91,9 @@ def band_figure(found: Band, target: str, identity: str) -> Figure | None:
         line(across, chart.y.places(found.values), class_="series"),
     )
     caption = (
-        "Line: the formula, other features at their medians. Dark band: where the formula's value lies with 95 % "
-        "confidence. Light band: where 95 % of new readings lie. Dots: rows, with their residuals."
-    )
+        "Line: the formula, other features at their medians. Dark band: where the formula's value lies with "
+        "95 % confidence. Light band: where 95 % of new readings lie. Dots: rows, with their residuals."
+    ).replace(" %", "\N{NO-BREAK SPACE}%")
     return Figure(f"Along {name}", chart.drawing(f"Bands of the prediction along {name}.", identity), caption)
 
 
@@ -225,10 +225,7 @@ def dependence_figures(found: Sequence[Dependence], target: str) -> list[Figure]
             deciles = np.linspace(0, len(grid) - 1, 11).astype(int)
             marks = "".join(f"M{coordinate(float(at))},{chart.bottom}v-6" for at in grid[deciles])
             chart.add(element("path", d=marks, class_="rug"))
-        first, last = number(float(dependence.mean[0])), number(float(dependence.mean[-1]))
-        described = (
-            f"Mean prediction along {name}: {first} at {number(float(dependence.grid[0]))}, {last} at "
-            + number(float(dependence.grid[-1]))
-        )
+        ends = [number(float(values[end])) for end in (0, -1) for values in (dependence.mean, dependence.grid)]
+        described = "Mean prediction along {}: {} at {}, {} at {}".format(name, *ends)
         figures.append(Figure(name, chart.drawing(described, f"dependence-{index}"), None))
     return figures

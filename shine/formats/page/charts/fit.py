@@ -44,9 +44,8 @@ class Fit:
     @property
     def notes(self) -> tuple[str, ...]:
         """A note if rows are missing."""
-        if not self.lost:
-            return ()
-        return (f"{count(self.lost, 'row')} whose prediction is not a finite number {_are(self.lost)} left out.",)
+        told = f"{count(self.lost, 'row')} whose prediction is not a finite number {_are(self.lost)} left out."
+        return (told,) * bool(self.lost)
 
 
 def fit_figures(fit: Fit, target: str) -> list[Figure]:
@@ -81,8 +80,8 @@ def _predicted_figure(fit: Fit, target: str, relative: bool) -> Figure:
 
 
 def _common_scale(fit: Fit, relative: bool) -> Scale:
-    """One axis for measured values and predictions, without predictions far off the measured range."""
-    measured, predicted = fit.measured, fit.predicted
+    """One axis for measured values and predictions, without outliers, and predictions far off the measured range."""
+    measured, predicted = fit.measured if relative else _typical(fit.measured), fit.predicted
     low, high = float(measured.min()), float(measured.max())
     spread = high - low
     values = np.concatenate([[low, high], predicted])
@@ -131,10 +130,8 @@ def _histogram_figure(fit: Fit, label: str, relative: bool) -> Figure:
     bars: list[Content] = []
     for start, end, rows in zip(places[:-1].tolist(), places[1:].tolist(), rows_in.tolist(), strict=True):
         if rows:
-            top = chart.y.place(rows)
-            bars.append(
-                element("rect", x=start + 0.5, y=top, width=max(end - start - 1, 0.5), height=chart.bottom - top)
-            )
+            top, wide = chart.y.place(rows), max(end - start - 1, 0.5)
+            bars.append(element("rect", x=start + 0.5, y=top, width=wide, height=chart.bottom - top))
     chart.add(element("g", bars, class_="bars"))
     zero = chart.x.place(0.0)
     if chart.left <= zero <= chart.right:

@@ -56,8 +56,8 @@ class Chart:
 
     def drawing(self, described: str, identity: str) -> Element:
         """The chart as SVG, described for screen readers; `identity` is unique on the page."""
-        clip = element("clipPath", element("rect", x=self.left, y=self.top - 4, width=self.right - self.left,
-                                           height=self.bottom - self.top + 8), id=f"clip-{identity}")  # fmt: skip
+        inside = {"width": self.right - self.left, "height": self.bottom - self.top}
+        clip = element("clipPath", element("rect", x=self.left, y=self.top, **inside), id=f"clip-{identity}")
         return element(
             "svg",
             element("defs", clip),
@@ -81,8 +81,7 @@ class Chart:
             inward = self.width - 2 - place < _LETTER * len(tick) / 2
             at = self.width - 2 if inward else place
             parts.append(element("text", tick, x=at, y=self.bottom + 19, text_anchor="end" if inward else "middle"))
-        frame = f"M{coordinate(self.left)},{self.bottom}H{self.right}"
-        parts.append(element("path", class_="axis", d=frame))
+        parts.append(element("path", class_="axis", d=f"M{coordinate(self.left)},{self.bottom}H{self.right}"))
         parts += self._breaks()
         parts.append(element("text", self.y_label, class_="name", x=2.0, y=14.0))
         parts.append(element("text", self.x_label, class_="name", x=self.right, y=self.height - 7, text_anchor="end"))
@@ -93,11 +92,9 @@ class Chart:
         if self.y.zero is None:
             return []
         at = (self.y.start * 2 + self.y.zero) / 3
-        band = f"M{coordinate(self.left)},{coordinate(at)}H{self.right}"
-        zero = f"M{coordinate(self.left)},{coordinate(self.y.zero)}H{self.right}"
         return [
-            element("path", class_="break", d=band),
-            element("path", class_="grid", d=zero),
+            element("path", class_="break", d=f"M{coordinate(self.left)},{coordinate(at)}H{self.right}"),
+            element("path", class_="grid", d=f"M{coordinate(self.left)},{coordinate(self.y.zero)}H{self.right}"),
             element("text", "0", x=self.left - 7, y=self.y.zero + 4, text_anchor="end"),
         ]
 

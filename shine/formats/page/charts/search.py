@@ -62,17 +62,17 @@ def _chosen_label(chart: Chart, x: float, y: float) -> Element | None:
     if y != y:
         return None
     # The front has no other point up and to the right of a point.
-    left = x > chart.right - 64
-    if left:
+    if x > chart.right - 64:
         return element("text", "chosen", class_="label chosen", x=x + 4, y=max(y - 13, 12), text_anchor="end")
-    return element("text", "chosen", class_="label chosen", x=x + 12, y=y - 7)
+    above = y - 7 if y > chart.top + 18 else y + 18  # the name of the axis is at the top
+    return element("text", "chosen", class_="label chosen", x=x + 12, y=above)
 
 
 def _loss_axis(losses: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[Scale, str]:
     finite = losses[np.isfinite(losses)]
     if (losses < 0).any():
         return linear(losses), "Loss"
-    if len(finite) and finite.max() < 3 * finite.min():  # a logarithmic axis would magnify small differences
+    if len(finite) and finite.max() <= 3 * finite.min():  # a logarithmic axis would magnify small differences
         return replace(linear(np.append(finite, 0.0)), low=0.0), "Loss"
     return logarithmic(losses), "Loss (logarithmic)"
 
@@ -102,15 +102,16 @@ def history_figure(
     chart.add(steps(x_places, y_places, chart.x.place(times[-1] / unit), class_="series"))
     chart.add_above(_level_label(chart, best.loss))
     if x_places[0] - chart.left > 130:  # units that the words need
-        middle = {"x": (chart.left + float(x_places[0])) / 2, "y": (chart.top + chart.bottom) / 2}
+        label_at = chart.y.place([*level, losses[0]][0])
+        far = chart.top if label_at > (chart.top + chart.bottom) / 2 else chart.bottom
+        middle = {"x": (chart.left + float(x_places[0])) / 2, "y": (label_at + far) / 2}
         chart.add_above(element("text", "no generation yet", **middle, text_anchor="middle"))
-    first, last = number(losses[0]), number(losses[-1])
-    described = f"The best loss fell from {first} to {last} within {duration(float(times[-1]))}."
+    within = f"{number(losses[0])} to {number(losses[-1])} within {duration(float(times[-1]))}"
     bred = lines[-1].get("generation")
     after = f" after {count(bred, 'generation')}" if is_number(bred) and bred else ""
     ending = ", its constants refined" if refined else ""
     caption = f"Loss of the best formula so far{after}. The dashed line is the chosen formula{ending}."
-    return Figure("Loss over time", chart.drawing(described, identity), caption)
+    return Figure("Loss over time", chart.drawing(f"The best loss fell from {within}.", identity), caption)
 
 
 _UNITS = ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))

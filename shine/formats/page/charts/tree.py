@@ -9,7 +9,7 @@ from typing import Any
 
 from shine.formats.page.charts.frame import Figure
 from shine.formats.page.markup import Content, Element, coordinate, element
-from shine.formats.page.subject import MINUS, count, elided, number
+from shine.formats.page.subject import MINUS, breadth, count, elided, number
 from shine.lang.forms.tree import Tree
 from shine.lang.forms.visitor import TreeVisitor, Visit
 
@@ -94,18 +94,15 @@ class _Listing(TreeVisitor):
         heading = self.headings.get(node.id, node.id)
         return self._add(elided(heading), "feature", heading)
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
-        return (yield from self._applied(_OPERATORS[type(node.op)], [node.operand]))
+    def visit_BinOp(self, node: ast.UnaryOp | ast.BinOp | ast.BoolOp) -> Visit:
+        operands = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        return (yield from self._applied(_OPERATORS[type(node.op)], operands))
 
-    def visit_BinOp(self, node: ast.BinOp) -> Visit:
-        return (yield from self._applied(_OPERATORS[type(node.op)], [node.left, node.right]))
+    visit_UnaryOp = visit_BoolOp = visit_BinOp
 
     def visit_Compare(self, node: ast.Compare) -> Visit:
         label = " ".join(_OPERATORS[type(operator)] for operator in node.ops)
         return (yield from self._applied(label, [node.left, *node.comparators]))
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
-        return (yield from self._applied(_OPERATORS[type(node.op)], node.values))
 
     def visit_IfExp(self, node: ast.IfExp) -> Visit:
         return (yield from self._applied("if", [node.test, node.body, node.orelse], "test, value if it holds, else"))
@@ -133,7 +130,7 @@ def tree_figure(tree: Tree, headings: Mapping[str, str], identity: str = "tree")
         return None
     listing = _Listing(headings)
     listing.all_of(tree)
-    widths = [max(_HIGH, _LETTER * len(label) + 16) for label in listing.labels]
+    widths = [max(_HIGH, _LETTER * breadth(label) + 16) for label in listing.labels]
     places = tidy(widths, listing.children)
     wide = max(x + width / 2 for (x, _), width in zip(places, widths, strict=True)) + 2 * _EDGE
     high = max(level for _, level in places) * _LEVEL + _HIGH + 2 * _EDGE
@@ -159,7 +156,8 @@ def tree_figure(tree: Tree, headings: Mapping[str, str], identity: str = "tree")
         data_root=middles[0][0] / wide,
     )
     kinds = [("function", "functions"), ("feature", "features"), ("constant", "constants, rounded")]
-    legend: Content = [[element("span", class_=f"key {kind}"), f"{words} "] for kind, words in kinds]
+    parts = [(element("span", class_=f"key {kind}"), words) for kind, words in kinds if kind in listing.kinds]
+    legend: Content = [(element("span", part, class_="kind"), " ") for part in parts]
     return Figure("Tree of the formula", drawing, legend)
 
 

@@ -26,6 +26,7 @@ from shine.formats.page.mathml.operators import (
     PRODUCT,
     ROUNDED,
     SUM,
+    TIMES,
     Piece,
     enclosed,
     fenced,
@@ -71,10 +72,10 @@ def _raised(piece: Piece, exponent: str) -> Element:
 
 
 def _exponential(piece: Piece) -> tuple[Content, int]:
-    # A long exponent is hard to read in small type.
-    if piece.nodes > 12:
+    # A long exponent is hard to read in small type, and so is one with an exponent of its own.
+    if piece.nodes > 12 or (isinstance(piece.markup, Element) and piece.markup.content[0] is E):
         return applied("exp", piece)
-    return element("msup", element("mi", "e", mathvariant="normal"), piece.markup), APPLIED
+    return element("msup", E, piece.markup), APPLIED
 
 
 def _logarithm_of_more(piece: Piece) -> tuple[Content, int]:
@@ -107,6 +108,7 @@ _COMPARED: dict[type[ast.cmpop], str] = {
 
 
 PI = Piece(element("mi", "π"), name="π")
+E = element("mi", "e", mathvariant="normal")
 
 
 class Typesetter(TreeVisitor):
@@ -228,8 +230,10 @@ def formula_lines(
     found = []
     for name, own in typeset(tree, headings, digits, room):
         head = left if name is None else math(name_element(name), symbol("="))
-        terms = [part for term in (head, *own) if term for part in (element("wbr"), term)][1:]
-        found.append(element("div", terms))
+        terms = [term for term in (head, *own) if isinstance(term, Element)]
+        # A line that ends between factors shows the sign between them, like the hyphen of a word.
+        ends = ["\N{SOFT HYPHEN}" if TIMES in term.content else element("wbr") for term in terms]
+        found.append(element("div", list(zip(ends, terms, strict=True)), style='hyphenate-character: " ⋅"'))
     return found
 
 

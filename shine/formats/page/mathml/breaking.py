@@ -7,7 +7,7 @@ from itertools import chain, zip_longest
 
 from shine.formats.page.markup import Content, Element, element, render
 from shine.formats.page.mathml.operators import symbol
-from shine.lang.wrapping import columns
+from shine.formats.page.subject import breadth
 
 _TIMES = ("\N{INVISIBLE TIMES}", "×", "⋅")
 _WIDTHS = {"\N{INVISIBLE TIMES}": 0.0, "\N{FUNCTION APPLICATION}": 0.2, "(": 0.45, ")": 0.45, "|": 0.4, ",": 0.5}
@@ -110,7 +110,7 @@ def _text(item: Content) -> str:
 def _width(item: Content) -> float:
     """Estimated ems of a formula, in wide letters."""
     if isinstance(item, str):
-        return 0.62 * columns(item)
+        return 0.6 * breadth(item)
     if not isinstance(item, Element):
         return sum(_width(part) for part in item or ())
     widths = [_width(part) for part in item.content]

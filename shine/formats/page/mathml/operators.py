@@ -87,7 +87,7 @@ def _times(left: Piece, right: Piece) -> list[Content]:
         return [symbol("×")]
     if left.wordy or (right.wordy and not left.digits):
         return [symbol("⋅")]
-    return [element("mo", "\N{INVISIBLE TIMES}"), element("mspace", width="0.17em")]
+    return [TIMES, element("mspace", width="0.17em")]
 
 
 def _quotient(node: ast.BinOp) -> Visit:
@@ -135,6 +135,8 @@ BINARY: Mapping[type[ast.operator], Callable[[ast.BinOp], Visit]] = {
 _GREEK = {name: letter for name, letter in GREEK.items() if name.islower() and name not in ("iota", "pi", "upsilon")}
 """Greek letters by name; not `pi`, which looks like the constant, nor those that look like Latin letters."""
 
+TIMES = element("mo", "\N{INVISIBLE TIMES}")
+
 ROUNDED = 6
 """Significant digits of constants if nothing is known about the data."""
 
@@ -144,6 +146,9 @@ def name_element(name: str) -> Element:
 
     A heading that is no name is text. A long name is shortened; ``data-exact`` holds it in full.
     """
+    bare = name.rstrip("'")
+    if bare != name and bare.isidentifier():  # a rate
+        return element("mrow", name_element(bare), element("mo", "′" * (len(name) - len(bare)), form="postfix"))
     shown = elided(name)
     exact = name if shown != name else None
     if not name.isidentifier():

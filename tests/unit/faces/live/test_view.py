@@ -226,7 +226,7 @@ def test_before_the_first_population_it_shows_what_the_seeding_has_found():
 
     def use(page):
         try:
-            page.wait(lambda page: "R2" in page.parts.get("top", ""))
+            page.wait(lambda page: "R²" in page.parts.get("top", ""))
             assert "The best formula so far" in page.parts["top"]
             assert "on their way" not in page.parts["top"]
             assert page.status["text"] == "looking for formulas to start from"

@@ -17,10 +17,20 @@ from unit.formats.page.cases import Formula
 from shine.formats.page.charts import scales
 from shine.formats.page.charts.fit import _CELL, Fit, fit_figures, hexagons
 from shine.formats.page.charts.frame import spot
-from shine.formats.page.charts.search import history_figure
+from shine.formats.page.charts.search import history_figure, pareto_figure
 from shine.formats.page.charts.tree import LARGEST, SIBLINGS, tidy, tree_figure
 from shine.formats.page.markup import breakable, element, render, verbatim
-from shine.formats.page.subject import count, decimal_parts, duration, fraction, number, shortened
+from shine.formats.page.subject import (
+    breadth,
+    count,
+    decimal_parts,
+    duration,
+    elided,
+    fraction,
+    number,
+    printed,
+    shortened,
+)
 from shine.lang.parse import parse
 from shine.lang.wrapping import columns
 
@@ -91,8 +101,25 @@ def test_words_around_numbers():
 @given(st.text(), st.integers(3, 40))
 def test_a_shortened_text_takes_no_more_columns_than_it_may(text, length):
     short = shortened(text, length)
-    assert columns(short) <= length
-    assert short == text or (columns(text) > length and "…" in short)
+    assert columns(short) <= breadth(short) <= length
+    assert short == text or (breadth(text) > length and "…" in short)
+
+
+def test_wide_letters_take_more_room_than_columns():
+    assert breadth("mass") > columns("mass") == 4
+    assert breadth("W" * 12) > breadth("W" * 11) > breadth("a" * 20) == 20
+    assert elided("W" * 24) == f"{'W' * 7}…{'W' * 4}"
+    assert elided("heat flux through the outer wall [kW/m²]") == "heat flux…wall [kW/m²]"
+    assert elided("mass [kg]") == "mass [kg]" and elided("x [" + "kg" * 20 + "]").endswith("kgkg]")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("noise 4.781e-16.", "noise 4.781×10⁻¹⁶."), ("c0 = -1.7e+05, c1 = -0.5", "c0 = −1.7×10⁵, c1 = −0.5"),
+     ("-inf", "−∞"), ("inf", "∞"), ("", ""), ("1e9", "1e9"), ("2026-03-01 x-1 inform", "2026-03-01 x-1 inform")],
+)  # fmt: skip
+def test_numbers_of_a_text_look_like_the_others_of_the_page(text, shown):
+    assert printed(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -152,7 +179,9 @@ def test_zero_on_a_logarithmic_axis_lies_beyond_every_positive_value():
     assert 200 >= zero > small > large >= 0
 
 
-@pytest.mark.parametrize(("losses", "label"), [([0.52, 0.50], "Loss"), ([0.5, 0.1], "Loss (logarithmic)")])
+@pytest.mark.parametrize(
+    ("losses", "label"), [([0.52, 0.50], "Loss"), ([0.5, 0.1], "Loss (logarithmic)"), ([0.0, 0.0], "Loss")]
+)
 def test_losses_that_hardly_differ_are_not_magnified(losses, label):
     lines = [{"generation": at, "seconds": 1.0 + at, "loss": loss} for at, loss in enumerate(losses)]
     drawing = render(history_figure(lines, Formula(parse("a", ("a",)), losses[-1], None)).drawing)
@@ -164,6 +193,20 @@ def test_a_long_time_before_the_first_generation_is_told(begins, told):
     lines = [{"generation": at, "seconds": begins + at, "loss": 1.0 / (at + 1)} for at in range(6)]
     drawing = render(history_figure(lines, Formula(parse("a", ("a",)), 0.1, None)).drawing)
     assert drawing.count(">no generation yet</text>") == told
+
+
+@pytest.mark.parametrize("loss", [0.15, 0.2, 0.3, 0.45, 0.6, 0.8])
+def test_labels_of_losses_keep_their_distance(loss):
+    lines = [{"generation": at, "seconds": 19.0 + at, "loss": 0.9 - 0.1 * at} for at in range(6)]
+    model = Formula(parse("a", ("a",)), loss, None)
+    drawing = render(history_figure(lines, model).drawing)
+    places = [float(re.search(rf'y="([\d.]+)"[^>]*>{words}<', drawing)[1]) for words in ("chosen", "no generation yet")]
+    assert abs(places[0] - places[1]) > 20
+    # On the front, the label of the first point is beside it, not under the name of the axis.
+    front = [Formula(parse("a", ("a",)), loss, None), Formula(parse("a + 1", ("a",)), loss / 9, None)]
+    front += [Formula(parse("a + a*a*a*a*a*a*a", ("a",)), loss / 10, None)]
+    (beside,) = re.findall(r'y="([\d.]+)"[^>]*>chosen<', render(pareto_figure(front, 0).drawing))
+    assert float(beside) > 30
 
 
 def test_few_dots_are_large_and_strong():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import PARAMETERS
 
 from shine.formats.page.markup import depth, render
-from shine.formats.page.mathml import LARGEST, NARROW, NESTED, WIDE, Typesetter, typeset
+from shine.formats.page.mathml import LARGEST, NARROW, NESTED, WIDE, Typesetter, formula_lines, typeset
 from shine.formats.page.mathml.operators import name_element, number_element
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
@@ -175,6 +176,21 @@ def test_a_narrow_formula_breaks_before_its_operators(code, parts):
     assert [read(ElementTree.fromstring(render(term))) for term in terms] == parts
 
 
+def test_a_line_that_ends_between_factors_shows_their_sign():
+    tree = parse("sin(a + b)*cos(a)*c + b", ("a", "b", "c"))
+    (line,) = formula_lines(tree, {}, 6, room=0.0)
+    assert dict(line.attributes)["style"] == 'hyphenate-character: " ⋅"'
+    ends = re.findall("\N{SOFT HYPHEN}|<wbr>", render(line))
+    # At the beginning, before + in the sine, before the two factors, and before + b.
+    assert ends == ["<wbr>", "<wbr>", "\N{SOFT HYPHEN}", "\N{SOFT HYPHEN}", "<wbr>"]
+
+
+def test_an_exponent_has_no_exponent_of_its_own():
+    # Without a mathematical font, browsers hardly raise the inner one: it would look like a product.
+    ((_, (term,)),) = typeset(parse("exp(exp(a)) + exp(a**2)", ("a",)))
+    assert render(term).count("<mi>exp</mi>") == 1
+
+
 def test_a_word_before_a_parenthesis_is_not_mistaken_for_a_function():
     ((_, terms),) = typeset(parse("speed*(a + b)", ("speed", "a", "b")))
     assert '<mi>speed</mi><mo form="infix">⋅</mo><mrow><mo' in render(terms)
@@ -192,6 +208,8 @@ def test_a_word_before_a_parenthesis_is_not_mistaken_for_a_function():
         ("blood_pressure", "<mi>blood_pressure</mi>"),
         ("pi", "<mi>pi</mi>"),
         ("x_1_2", "<mi>x_1_2</mi>"),
+        ("x0''", '<mrow><msub><mi>x</mi><mn>0</mn></msub><mo form="postfix">′′</mo></mrow>'),
+        ("'", "<mtext>'</mtext>"),
     ],
 )
 def test_names(name, markup):

@@ -392,6 +392,22 @@ def test_a_loss_of_weighted_rows_is_told_with_the_noise(data, noise, told):
     assert ("weighted: noise relative" in report_html(result, data)) == told
 
 
+@pytest.mark.parametrize(("share", "what"), [(1.0, "variance"), (0.5, "deviance")])
+def test_only_squared_errors_explain_a_variance(data, share, what):
+    result = found(["a*b"], data)
+    (model,) = result.front
+    model.loss, model.r2 = 0.25 * share * float(data.target.var()), 0.75
+    assert f"75.0\N{NO-BREAK SPACE}% of the target's {what}" in report_html(result, data)
+
+
+def test_one_outlier_does_not_hide_the_other_rows():
+    own = dataset(80, target=lambda X: np.where(np.arange(len(X)) == 3, 1e6, X[:, 0]))
+    text = report_html(found(["1.1*a"], own), own)
+    drawing = text.partition("predicted against measured y.")[2].partition("</svg>")[0]
+    places = [float(place) for place in re.findall(r'<circle cx="([\d.]+)"', drawing)]
+    assert len(places) == 79 and np.ptp(places) > 200
+
+
 def test_figures_along_a_feature_name_its_unit():
     own = dataset()
     result = found(["a*b + 1"], own)
