@@ -21,6 +21,7 @@ from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.parse import natural_order, syntax_tree
 from shine.lang.python.known import bare_names
 from shine.lang.python.source import as_function, definition_of, in_file_of
+from shine.lang.sympy import is_symbolic
 
 _TEXTS = {"math.prod": "prod", "np.prod": "prod", "np.sum": "sum", "functools.reduce": "reduce"} | {
     f"numpy.{name}": name for name in ("prod", "sum")
@@ -78,6 +79,8 @@ def array_formula(
     """
     if isinstance(known := getattr(source, "formula", source), ArrayFormula):
         return known
+    if is_symbolic(source):  # SymPy's functions can be called, too
+        return None
     source, given = bound_arguments(source)
     if isinstance(source, str):
         node: ast.AST = syntax_tree(source)

@@ -102,7 +102,7 @@ def run_search(search: Search, screen: Screen, out_of_time: Callable[[], bool]) 
     try:
         for estimate in search.estimates(screen):
             found.append(estimate)
-            if len(found) % 16 == 0 and out_of_time():  # estimates after which a search looks at the clock
+            if out_of_time():
                 break
         found = most_promising(found, len(screen.target))
         # Exact estimates that are completed first, the most promising ones: if a formula fits exactly, no other is

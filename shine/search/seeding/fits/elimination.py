@@ -197,20 +197,21 @@ class Span:
         if not left > 0:
             return None
         along = dot(self.basis, view)
-        places = self._fewest(along, left)
+        # Most choices of so many terms that are tried, each with a small regression: at most a tenth of a second for a
+        # law, and a hundredth for each of the many views that are none.
+        places = self._fewest(along, left, 30_000 if square <= ENOUGH**2 else 3_000)
         if places is None:
             places = self._eliminated(along, left)
         return places if len(places) <= most else None
 
-    def _fewest(self, along: Floats, enough: float) -> Indices | None:
+    def _fewest(self, along: Floats, enough: float, most: int) -> Indices | None:
         """Places of the fewest terms that make up the view if some depend on others; None if these are not few.
 
         Elimination ends where it needs each term that is left, and another choice may have fewer of them.
         """
         count = len(self.terms)
         for size in range(1, count if count > len(along) else 0):
-            # Most choices of so many terms that are tried, each with a small regression: a tenth of a second.
-            if math.comb(count, size) > 30_000:
+            if math.comb(count, size) > most:
                 break
             choices = np.array(list(combinations(range(count), size)))
             rests = Regression.of(self.terms[choices], DEPENDENT).rest(along)

@@ -172,8 +172,9 @@ def _squares(screen: Screen, with_products: bool) -> tuple[list[Nodes], list[Flo
     terms, columns = list(nodes), list(values)
     with suppress(Unwritable):
         for term, own in zip(nodes, values, strict=True):
-            terms.append(screen.writer.power(term, 2.0))
-            columns.append(own * own)
+            if ((own != own.min()) & (own != own.max())).any():  # the squares of two values lie on a line
+                terms.append(screen.writer.power(term, 2.0))
+                columns.append(own * own)
         for i, j in combinations(range(len(nodes)), 2) if with_products else ():
             terms.append(screen.writer.multiply(nodes[i], nodes[j]))
             columns.append(values[i] * values[j])
