@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from unit.search.seeding.least_squares import VALUES, unexplained_by_least_squares, units
 
+from shine.search.seeding.fits import elimination
 from shine.search.seeding.fits.correlations import units_of
 from shine.search.seeding.fits.elimination import Dictionary, Span, Sums, first_terms, replaced, with_another_term
 
@@ -124,3 +125,29 @@ def test_double_precision_tells_members_apart_that_look_alike():
     found = with_another_term(Dictionary(wide, 1e-10), goal, start)
     assert found.chosen[0].tolist() == [1, 4, 5]
     assert found.unexplained[0] < 1e-20
+
+
+@pytest.mark.parametrize("kinds", ["two values", "classes", "a sum of others"])
+def test_a_view_that_is_no_sum_costs_few_choices(kinds, monkeypatch):
+    numbers = RNG.uniform(0.5, 9, (8, ROWS))
+    if kinds == "two values":
+        numbers[:3] = numbers[:3] > 4
+    elif kinds == "classes":
+        numbers[:3] = np.eye(3)[RNG.integers(0, 3, ROWS)].T
+    else:
+        numbers[0] = numbers[1] + numbers[2]
+    columns = np.concatenate([np.ones((1, ROWS)), numbers, numbers**2, numbers[:2] * numbers[2:4]])
+    tried = []
+    whole = elimination.Regression.of
+
+    def counted(columns, *options):
+        tried.append(len(columns) if columns.ndim == 3 else 0)
+        return whole(columns, *options)
+
+    monkeypatch.setattr(elimination.Regression, "of", counted)
+    span = Span.of(columns)
+    assert len(span.basis) < len(columns)
+    span.needed(numbers[0] * numbers[4] + RNG.standard_normal(ROWS), 8, 9 / ROWS)
+    assert sum(tried) < 5000
+    exact = span.needed(numbers[4] + 2 * numbers[5] - numbers[6], 8)
+    assert len(exact) == 3
