@@ -1,13 +1,10 @@
-"""The gallery in a browser, measured by its boxes: no text is cut off, covered by another, or broken within a word.
-
-Its prints are read: no heading is the last of a page, no drawing parts from its caption, no page is nearly empty.
-"""
+"""The gallery in a browser, measured by its boxes: no text is cut off, covered by another, or broken within a word."""
 
 from __future__ import annotations
 
 import pytest
 from gallery import PAGES
-from helpers.chromium import CHROMIUM, PAPER, WIDTHS, Browser
+from helpers.chromium import CHROMIUM, PAPER, WIDTHS
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")]
 
@@ -106,12 +103,6 @@ MEASURE = r"""
 """
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with Browser(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser
-
-
 def faults(browser, path, width, dark, media):
     """What is wrong with the texts of a page."""
     browser.open(path.as_uri())
@@ -126,53 +117,6 @@ def test_no_text_is_cut_covered_or_broken(name, browser, tmp_path):
     page.write_text(PAGES[name](), encoding="utf-8")
     found = {screen: told for screen, given in SCREENS.items() if (told := faults(browser, page, *given))}
     assert found == {}
-
-
-ENDS = r"""
-(() => {
-  const plain = (part) => part.innerText.replace(/\s+/g, "");
-  const all = (selector) => [...document.querySelectorAll(selector)].filter((part) => plain(part));
-  return {
-    last: all("h2, h2 + p, caption, thead").map(plain),
-    first: all(".told").map(plain),
-    figures: all("figure").map((figure) => [...figure.querySelectorAll("h3, figcaption")].map(plain)),
-  };
-})()
-"""
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_prints_keep_together_what_belongs_together(name, browser, tmp_path):
-    pdfium = pytest.importorskip("pypdfium2")
-    page, paper = tmp_path / "page.html", tmp_path / "page.pdf"
-    page.write_text(PAGES[name](), encoding="utf-8")
-    browser.open(page.as_uri())
-    browser.show(PAPER, media="print")
-    ends = browser.value(ENDS)
-    browser.print(paper)
-    told = misprints([page.get_textpage() for page in pdfium.PdfDocument(paper)], ends)
-    assert told == []
-
-
-def misprints(pages, ends):
-    """What is wrong with the pages of a print; `ends` are texts that must not be at the end or the beginning."""
-    found = []
-    for number, page in enumerate(pages):
-        text = "".join(page.get_text_range().split())
-        last = number == len(pages) - 1
-        begun = [text[text.rfind(end[:20]) :] for end in ends["last"]]
-        told = [
-            end[:40] for end, rest in zip(ends["last"], begun, strict=True) if end[:20] in text and end.startswith(rest)
-        ]
-        found += [f"{number}: ends with {end}" for end in told if not last]
-        found += [f"{number}: begins with {begin[:40]}" for begin in ends["first"] if number and text.startswith(begin)]
-        for title, *caption in ends["figures"]:
-            if len(title) > 8 and title in text and not all(part in text for part in caption):
-                found.append(f"{number}: {title} without its caption")
-        lowest = min(page.get_rect(place)[1] for place in range(page.count_rects()))
-        if not last and lowest > 842 * 0.6:  # points of the height of A4
-            found.append(f"{number}: nearly empty")
-    return found
 
 
 CUT = '<div style="width: 60px; overflow: hidden; white-space: nowrap">a sentence that is cut</div>'
@@ -196,26 +140,3 @@ def test_the_measure_sees_each_fault(body, fault, browser, tmp_path):
     page.write_text(f"<!DOCTYPE html><title>page</title><body>{body}</body>", encoding="utf-8")
     told = faults(browser, page, 800, False, "screen")
     assert [each.startswith(fault) for each in told] == [True] * bool(fault), told
-
-
-HEADING = "<p>above</p><div style='height: 560pt'></div><h2>heading</h2><div style='break-before: page'>below</div>"
-LINES = f"<div style='height: 620pt'></div><h2>heading</h2><p style='orphans: 1'>{'words ' * 500}</p>"
-TORN = "<figure><h3>a long title</h3><div style='height: 1100px'></div><figcaption>caption</figcaption></figure>"
-ALONE = "<h1>title</h1><p style='break-before: page'>the rest</p>"
-
-
-@pytest.mark.parametrize(
-    ("body", "fault"),
-    [(HEADING, "0: ends with heading"), (LINES, "0: ends with wordswordswordswordswordswordswordswords"),
-      (TORN, "0: alongtitle without its caption"), (ALONE, "0: nearly empty"),
-     ("<h2>heading</h2><figure><h3>a long title</h3><figcaption>caption</figcaption></figure>", "")],
-)  # fmt: skip
-def test_the_reader_of_prints_sees_each_fault(body, fault, browser, tmp_path):
-    pdfium = pytest.importorskip("pypdfium2")
-    page, paper = tmp_path / "page.html", tmp_path / "page.pdf"
-    page.write_text(f"<!DOCTYPE html><title>page</title><body>{body}</body>", encoding="utf-8")
-    browser.open(page.as_uri())
-    browser.show(PAPER, media="print")
-    ends = browser.value(ENDS)
-    browser.print(paper)
-    assert fault in [*misprints([each.get_textpage() for each in pdfium.PdfDocument(paper)], ends), ""]
