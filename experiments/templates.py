@@ -306,13 +306,11 @@ def cost(individuals: int, rows: int, groups: int, steps: int = 8, repeats: int 
     population = population.take(np.flatnonzero(np.isfinite(grouped.score(population).losses)))
     (composed,) = composition.composed(population)
     one_fit, group_fit = MachineLinearizer(dataset, "mse"), TemplateLinearizer(composition, dataset, "mse")
-    ones = np.ones(len(population))
-    options = {"tolerance": 1e-2, "scaled": False}
     tasks = (
         lambda: plain.score(composed.population),
         lambda: grouped.score(population),
-        lambda: one_fit.fit(composed.population, ones, 0 * ones, steps, **options),
-        lambda: group_fit.fit(population, ones, 0 * ones, steps, **options),
+        lambda: one_fit.fit(composed.population, steps, tolerance=1e-2),
+        lambda: group_fit.fit(population, steps, tolerance=1e-2),
     )
     times = [[] for _ in tasks]
     for _ in range(repeats):
