@@ -197,7 +197,7 @@ class Span:
         if not left > 0:
             return None
         along = dot(self.basis, view)
-        # Most choices of so many terms that are tried, each with a small regression: at most a tenth of a second for a
+        # Most choices of so many terms that are tried, each with a small regression: up to two tenths of a second for a
         # law, and a hundredth for each of the many views that are none.
         places = self._fewest(along, left, 30_000 if square <= ENOUGH**2 else 3_000)
         if places is None:
