@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import yaml
 from promises.faces import Kept, Told
 from promises.table import DYNAMICS, row
 from promises.workshop import told
+from sklearn.base import clone
 
 import shine
 
@@ -139,6 +142,18 @@ def a_fit_of_motion_ends_in_time_and_tells_its_callback(face: str) -> None:
 @row("seed", "threads", faces=DYNAMICS)
 def motion_repeats_with_its_seed_on_any_threads(face: str) -> None:
     assert equations() == equations() == equations(n_jobs=2)
+
+
+@row("executor", faces=DYNAMICS, slow=True)
+def rates_that_are_sought_at_the_same_time_are_those_of_one_after_the_other(face: str) -> None:
+    alone = equations(x=SWING)
+    with ThreadPoolExecutor(2) as executor:
+        assert equations(x=SWING, executor=executor) == alone
+    assert equations(x=SWING, executor=1) == alone
+    with pytest.raises(ValueError, match="executor must be a whole number of at least 1"):
+        motion(executor=0)
+    unsent = motion(executor=ThreadPoolExecutor(1))
+    assert (pickle.loads(pickle.dumps(unsent)).executor, clone(unsent).executor) == (None, unsent.executor)
 
 
 @row("verbose", faces=DYNAMICS)

@@ -61,7 +61,7 @@ def processes(count: int, *, keep: bool) -> Iterator[Pool]:
         return latest
 
     try:
-        yield Pool(executor)
+        yield Pool(executor, workers=count)
     except BaseException:  # what they are busy with is of no use any more, and nothing follows
         keep = False
         raise
@@ -210,10 +210,10 @@ def _pool_of(source: ExecutorSource) -> Iterator[Pool]:
     from concurrent.futures import Executor  # it imports logging
 
     if isinstance(source, Executor):
-        yield Pool(lambda: source)
+        yield Pool(lambda: source, workers=getattr(source, "_max_workers", 1))
     elif hasattr(source, "get_executor"):
         executor = source.get_executor()
-        yield Pool(lambda: executor)
+        yield Pool(lambda: executor, workers=max(1, sum(source.nthreads().values())))
     elif hasattr(source, "scheduler_address"):
         with client_of(source) as client, _pool_of(client) as pool:
             yield pool

@@ -47,10 +47,12 @@ class Pool:
         Gives the executor; called for each task, so that it can replace one that has broken.
     least_wait : float
         Seconds after which a task may count as lost (see `OVERDUE`).
+    workers : int
+        Tasks that are done at the same time, as far as it is known.
     """
 
-    def __init__(self, executor: Callable[[], Executor], least_wait: float = LEAST_WAIT) -> None:
-        self._executor, self.least_wait = executor, least_wait
+    def __init__(self, executor: Callable[[], Executor], least_wait: float = LEAST_WAIT, workers: int = 1) -> None:
+        self._executor, self.least_wait, self.workers = executor, least_wait, workers
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """The future of a call; one that has failed if the executor takes none."""

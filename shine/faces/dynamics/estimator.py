@@ -64,10 +64,15 @@ class SymbolicDynamics(FittedDynamics):
     units : mapping of str to str, optional
         Unit of each state and control, and of the time ``t``: ``{"x": "m", "t": "s"}``. Each equation agrees with them
         (see `shine.SymbolicRegressor`).
-    population_size, primitives, max_size, max_depth, parsimony, settings, n_jobs, random_state, verbose, callbacks
+    population_size, primitives, max_size, max_depth, parsimony, settings, random_state, verbose, callbacks
         As of `shine.SymbolicRegressor`, for the search for each rate.
     max_time : float, optional
         Most seconds of a fit; None for no limit.
+    n_jobs : int, optional
+        Threads, as of `shine.SymbolicRegressor`.
+    executor : Executor, dask.distributed.Client, str or int, optional
+        Processes that search for the rates of several states at the same time: their number, an executor of PEP 3148,
+        or Dask. The states share the seconds less: each search is longer.
 
     Attributes
     ----------
@@ -120,6 +125,7 @@ class SymbolicDynamics(FittedDynamics):
         parsimony: float = 0.02,
         settings: Mapping[str, Any] | None = None,
         n_jobs: int | None = -1,
+        executor: Any = None,
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Any = (),
@@ -185,6 +191,7 @@ class SymbolicDynamics(FittedDynamics):
             If a parameter is invalid.
         """
         # Slow to import, and only a fit needs them.
+        from shine.base.parallel import opened
         from shine.faces.dynamics.report import report_parts
         from shine.faces.dynamics.scoring import with_inputs
         from shine.faces.estimators.fit_searches import reporter
@@ -200,7 +207,7 @@ class SymbolicDynamics(FittedDynamics):
         search = settings_from(
             primitives=self.primitives,
             seconds=self.max_time,
-            threads=checked_threads(self.n_jobs),
+            threads=checked_threads(self.n_jobs) if self.executor is None or self.n_jobs != -1 else None,
             seed=checked_seed(self.random_state),
             words=words_of(others),
             **others,
@@ -215,9 +222,13 @@ class SymbolicDynamics(FittedDynamics):
             readings = trajectories(x, t, u, run=run, sigma=sigma, names=names, continuous=continuous)
             readings = with_inputs(readings, u) if callable(u) and continuous else readings
         name = type(self).__name__
-        with live_page(live, name, "rate") as page, reporter(self.callbacks, self.verbose, "", search.stop) as report:
+        with (
+            live_page(live, name, "rate") as page,
+            reporter(self.callbacks, self.verbose, "", search.stop) as report,
+            opened(self.executor) as pool,
+        ):
             followed = Observers(report) if page is None else Observers(Several((report, page)), page.watch())
-            observers = replace(followed, began=self._began)
+            observers = replace(followed, began=self._began, pool=pool)
             form: Any = {
                 "kind": str(self.kind),
                 "lags": int(self.lags),

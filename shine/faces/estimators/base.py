@@ -90,24 +90,16 @@ class SymbolicEstimator(FittedEstimator):
     units: tuple[Any, str] | None
     settings: Mapping[str, Any] | None
     n_jobs: int | None
-    executor: Any
     dtype: str
     random_state: Any
     warm_start: bool
     verbose: int
     callbacks: Any
 
-    _is_clone = False
-
     def __getstate__(self) -> dict[str, Any]:
         """The state for a pickle. Functions of a notebook or a script are kept as what was read from their source."""
-
-        kept = self.executor if isinstance(self.executor, int | str) else None  # others live in this process only
-        return {
-            **super().__getstate__(),
-            "executor": kept,
-            **portable_parameters(self.primitives, self.guesses, getattr(self, "loss", None)),
-        }
+        own = portable_parameters(self.primitives, self.guesses, getattr(self, "loss", None))
+        return {**super().__getstate__(), **own}
 
     def _fit_searches(
         self,
@@ -151,15 +143,6 @@ class SymbolicEstimator(FittedEstimator):
             executor=self.executor,
             began=self._began,
         )
-
-    def __sklearn_clone__(self) -> Self:
-        """An unfitted copy, marked as a clone (see `_fitted_by_a_program`)."""
-        # Executors cannot be copied; the copy uses the same one.
-        bare = object.__new__(type(self))
-        bare.__dict__.update(self.__dict__, executor=None)
-        copy: Self = super(SymbolicEstimator, bare).__sklearn_clone__()
-        copy.executor, copy._is_clone = self.executor, True
-        return copy
 
     @property
     def _fitted_by_a_program(self) -> bool:

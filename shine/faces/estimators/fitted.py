@@ -34,6 +34,8 @@ class Estimator(BaseEstimator):
     """Parameters and displays of everything that is fitted; `front_` is what a fit finds."""
 
     front_: Any
+    executor: Any
+    _is_clone = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -52,6 +54,19 @@ class Estimator(BaseEstimator):
         check_known(type(self).__name__, params, self._get_param_names())
         super().set_params(**params)
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = self.executor if isinstance(self.executor, int | str) else None  # others live in this process only
+        return {**super().__getstate__(), "executor": kept}
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted copy, marked as a clone (see `_fitted_by_a_program`)."""
+        # Executors cannot be copied; the copy uses the same one.
+        bare = object.__new__(type(self))
+        bare.__dict__.update(self.__dict__, executor=None)
+        copy: Self = super(Estimator, bare).__sklearn_clone__()
+        copy.executor, copy._is_clone = self.executor, True
+        return copy
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "front_")

@@ -187,7 +187,8 @@ def _run(
     keeper = Keeper(folder, partial(description, job), tell, checkpoint_seconds)
     with placed(f"{keeper.log.path}: cannot be written", OSError, kind=ExportError, told=reason):
         lacking = keeper.log.begin(state.generation if state else 0)
-    if lacking and config.evolution.islands == 1:  # several report after each epoch only
+    # Islands report after each epoch only, and searches for rates in workers at their end.
+    if lacking and config.evolution.islands == 1 and not (config.dynamics and config.parallel.is_set):
         tell(Notice(f"{keeper.log.path}: lacks {lacking} lines of earlier generations"))
 
     put_in = formulas_put_in(keeper.log.path) if state else []

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.base.errors import DataError
-from shine.base.stages import stage
 from shine.base.typing import Floats
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.data.trajectories import Trajectories
 from shine.lang.forms.names import listed, shown
 from shine.search.dynamics.known_parts import Part
+from shine.search.dynamics.rate_search import RateSearch
 from shine.search.dynamics.session import Session
 from shine.search.dynamics.smoothing.smoothing import Smoothed
 from shine.search.models.front import Front
@@ -22,9 +22,6 @@ from shine.search.models.model import Model
 from shine.search.models.result import Result, Searches
 from shine.search.problem.settings import SearchSettings
 from shine.search.templates.fits.sections import OUTPUT
-
-LEAST_SECONDS = 1e-3
-"""Seconds of a search when the time is over: enough for a part of its first population."""
 
 LEAST_AGAIN = 0.5
 """Seconds from which another search for a state is worth its start."""
@@ -178,15 +175,19 @@ class RateSearches(Searches):
         self.joined = [joined(rows) if rows else None for rows in self.rows]
 
     def first(self, until: float) -> None:
-        """Search for each part, with an even share of the time that is left."""
-        sought = sum(rows is not None for rows in self.joined)
-        for number, rows in enumerate(self.joined):
-            if rows is None:
-                model = self.parts[number].known[0].model
-                self.results.append(Result(Front((model,), 0, "known"), 0, 0, 0, 0.0, self.settings.seed, "loss"))
-                continue
-            share, sought = (until - self.session.clock()) / sought, sought - 1
-            self.results.append(self._search(number, rows, share, rows.enough))
+        """Search for each part; searches that are not done at the same time share the time that is left."""
+        searches = {
+            number: self._search(number, rows, rows.enough)
+            for number, rows in enumerate(self.joined)
+            if rows is not None
+        }
+        found = dict(zip(searches, self.session.together(list(searches.values()), until), strict=True))
+        for number, part in enumerate(self.parts):
+            known = found.get(number)
+            if known is None:
+                front = Front((part.known[0].model,), 0, "known")
+                known = Result(front, 0, 0, 0, 0.0, self.settings.seed, "loss")
+            self.results.append(known)
 
     def again(self, until: float, best: Sequence[Model], error: float) -> bool:
         """Search once more for parts whose equations miss the rates or are long; say whether there are any.
@@ -209,24 +210,20 @@ class RateSearches(Searches):
         long = [any(model.complexity > 12 for model in models) for models in own]
         # Mean squared error of an equation, in units of those of the rates, up to which it explains them.
         wanting = [number for number, misfit in missed.items() if misfit > 2.0 or long[number]]
-        for place, number in enumerate(sorted(wanting, key=lambda each: -missed[each])):
-            share = (until - self.session.clock()) / (len(wanting) - place)
-            if self.stopped_by_user or share < LEAST_AGAIN:
-                return place > 0
-            rows, earlier = self.joined[number], tuple(self.results[number].front)
+        wanting.sort(key=lambda each: -missed[each])
+        searches = []
+        for number in wanting:
+            rows = self.joined[number]
             assert rows is not None
-            self.results[number] = self._search(number, rows, share, 0.0, earlier)
-        return bool(wanting)
+            searches.append(self._search(number, rows, 0.0, tuple(self.results[number].front)))
+        results = self.session.together(searches, until, LEAST_AGAIN)
+        for number, result in zip(wanting, results, strict=True):
+            self.results[number] = result or self.results[number]
+        return any(results)
 
-    def _search(
-        self, number: int, rows: RateRows, seconds: float, enough: float, earlier: Sequence[Model] = ()
-    ) -> Result:
+    def _search(self, number: int, rows: RateRows, enough: float, earlier: Sequence[Model] = ()) -> RateSearch:
         settings = self.settings
         stop = replace(settings.stop, loss=max(settings.stop.loss, enough))
-        if math.isfinite(seconds):
-            stop = replace(stop, seconds=max(seconds, LEAST_SECONDS))
-        if self.stopped_by_user:
-            stop = replace(stop, generations=0, seconds=LEAST_SECONDS)
         fitness = replace(settings.fitness, noise="absolute", evidence=rows.evidence)
         shift = len(self.states) if earlier else 0
         part = self.parts[number]
@@ -237,5 +234,4 @@ class RateSearches(Searches):
             constraints = replace(constraints, units=units, target_unit=self.units[1][part.states[0]])
         own = replace(settings, stop=stop, fitness=fitness, seed=seed, template=part.template, constraints=constraints)
         rates = listed([f"{state}{self.mark}" for state in part.states])
-        with stage(f"searching for {rates}"):
-            return self.session.search(f"{rates} again" if earlier else rates, rows.dataset, own, earlier)
+        return RateSearch(f"{rates} again" if earlier else rates, rows.dataset, own, earlier)

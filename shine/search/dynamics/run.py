@@ -35,11 +35,11 @@ from shine.search.dynamics.joining import (
     with_terms_of_others,
 )
 from shine.search.dynamics.known_parts import RUN, Part, bare
+from shine.search.dynamics.rate_search import LEAST_SECONDS
 from shine.search.dynamics.result import MOST_RIVALS, NEAR, DynamicsResult, distinct, front_of
 from shine.search.dynamics.rows import (
     EXACT,
     LEAST_AGAIN,
-    LEAST_SECONDS,
     RateRows,
     RateSearches,
     feature_columns,

@@ -7,23 +7,22 @@ not repeated: they are found by the text of their equations.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import Any, Self
 
 import numpy as np
 
+from shine.base.stages import stage
 from shine.base.typing import AnyArray, Floats
-from shine.data.datasets.dataset import Dataset
 from shine.lang.forms.tree import Primitive
-from shine.search.evolution.observers import Observers, Progress, ignore
+from shine.search.dynamics.rate_search import Elsewhere, Ended, RateSearch
+from shine.search.evolution.observers import Observers, Progress, ignore, is_true
 from shine.search.evolution.run_state import State
 from shine.search.evolution.run_state_checks import check_integer, formed, seconds_of, text_of
 from shine.search.evolution.settings import StopSettings
-from shine.search.models.model import Model
 from shine.search.models.result import USER, Result
-from shine.search.problem.settings import SearchSettings
 from shine.search.run import Several, search
 
 
@@ -118,7 +117,7 @@ class MotionState:
 
 
 class Session:
-    """The searches and fits of one run, one after the other.
+    """The searches and fits of one run.
 
     Parameters
     ----------
@@ -161,40 +160,112 @@ class Session:
         """Whether this run has ever begun with a form."""
         return form in self._begins
 
-    def search(self, name: str, dataset: Dataset, settings: SearchSettings, earlier: Sequence[Model] = ()) -> Result:
+    def together(self, searches: Sequence[RateSearch], until: float, least: float = 0.0) -> list[Result | None]:
+        """The results of searches: this process has some, one after the other; meanwhile workers have the others.
+
+        Parameters
+        ----------
+        searches : sequence of RateSearch
+        until : float
+            When the last is to end, on `clock`.
+        least : float
+            Seconds that a search is worth: with less, or once the user has ended the run, it has no result. By default
+            all have one.
+        """
+        pool = self._observers.pool
+        waves = -(-len(searches) // (1 if pool is None else 1 + pool.workers))
+        share = (until - self.clock()) / max(waves, 1)
+        # What an earlier part of the run has begun goes on in this process.
+        begun = self._searches
+        here = [each for place, each in enumerate(searches) if place < waves or self._form + each.name in begun]
+        others = [each.within(share) for each in searches if each not in here]
+        found: dict[str, Result] = {}
+        if share < least:
+            return [None] * len(searches)
+        if pool is None or not others:
+            found.update(self._one_by_one(searches, until, least, self._observers))
+        else:
+            with Elsewhere(pool, others, share) as elsewhere:
+                own = [each.on_one_thread() for each in here]
+                found.update(self._one_by_one(own, until, least, replace(self._observers, pool=None)))
+                with stage("waiting for the workers"):
+                    try:
+                        for each, ended in zip(others, elsewhere.results(hurry=self._ended), strict=False):
+                            found[each.name] = self._heard(each, ended)
+                    except KeyboardInterrupt:
+                        self._ended = True
+                        found = {name: replace(result, stopped_by="interrupted") for name, result in found.items()}
+            lost = [each for each in others if each.name not in found]
+            found.update(self._one_by_one(lost, until, least, self._observers))
+        return [found.get(each.name) for each in searches]
+
+    def _one_by_one(
+        self, searches: Sequence[RateSearch], until: float, least: float, observers: Observers
+    ) -> Iterator[tuple[str, Result]]:
+        """Names and results of searches that share the time (see `together`)."""
+        for place, each in enumerate(searches):
+            share = (until - self.clock()) / (len(searches) - place)
+            if least and (self._ended or share < least):
+                return
+            with stage(f"searching for {each.name}"):
+                result = self._search(each.within(0.0, 0) if self._ended else each.within(share), observers)
+            yield each.name, result
+
+    def _search(self, own: RateSearch, observers: Observers) -> Result:
         """Search, or go on with the search of this name (see `shine.search.run.search`)."""
-        name = f"{self._form}{name}"
+        name, dataset, settings = f"{self._form}{own.name}", own.dataset, own.settings
         found, others = self._searches.get(name), [*takewhile(lambda other: other != name, self._searches)]
-        before = sum(self._searches[other].generations + 1 for other in others)
-        evaluations = sum(self._searches[other].state.evaluations for other in others)
         limit, state = (settings.stop.seconds, None) if found is None else (found.limit, found.state)
-        observers, stop = replace(self._observers, began=None, state=state), replace(settings.stop, seconds=limit)
+        observers, stop = replace(observers, began=None, state=state), replace(settings.stop, seconds=limit)
         if found is not None and len(others) + 1 < len(self._searches):
             # Another has followed: this one ends where it ended.
             stop = replace(stop, generations=found.generations) if found.ended == "seconds" else stop
             silent = replace(observers, report=ignore, visitor=None)
-            result = search(dataset, replace(settings, stop=stop), silent, earlier)
+            result = search(dataset, replace(settings, stop=stop), silent, own.earlier)
             self._ended |= result.stopped_by == "interrupted"
             return result if self._ended else replace(result, stopped_by=found.ended)
-
-        def told(progress: Progress) -> Progress:
-            evaluated = evaluations + progress.evaluations
-            return replace(progress, search=name, before=before, evaluations=evaluated, seconds=self.seconds)
 
         def save(state: State) -> None:
             self._searches[name] = SearchState(state, limit, state.generation)
             self._saved()
 
-        report = Several((self._observers.report,), told)
+        report = Several((self._observers.report,), self._teller(name))
         observers = replace(observers, report=report, save=ignore if self._ended else save)
-        result = search(dataset, replace(settings, stop=stop), observers, earlier)
+        result = search(dataset, replace(settings, stop=stop), observers, own.earlier)
         if result.stopped_by in USER:
             self._ended = True  # what is done after it in a hurry is done again if the run goes on
         elif name in self._searches:
-            kept = self._searches[name].state
-            self._searches[name] = SearchState(kept, limit, result.generations, result.stopped_by)
-            self._saved()
+            self._end(own.name, limit, result, self._searches[name].state)
         return result
+
+    def _teller(self, name: str) -> Callable[[Progress], Progress]:
+        """Tells the progress of a search as that of the run."""
+        others = [self._searches[other] for other in takewhile(lambda other: other != name, self._searches)]
+        before, evaluations = (
+            sum(each.generations + 1 for each in others),
+            sum(each.state.evaluations for each in others),
+        )
+
+        def told(progress: Progress) -> Progress:
+            evaluated = evaluations + progress.evaluations
+            return replace(progress, search=name, before=before, evaluations=evaluated, seconds=self.seconds)
+
+        return told
+
+    def _heard(self, own: RateSearch, ended: Ended) -> Result:
+        """The result of a search in a worker, whose last generation is told."""
+        told = self._teller(self._form + own.name)
+        if ended.state is not None:
+            self._end(own.name, own.settings.stop.seconds, ended.result, ended.state)
+        if ended.progress is not None and is_true(self._observers.report(told(ended.progress))):
+            self._ended = True
+            return replace(ended.result, stopped_by="callback")
+        return ended.result
+
+    def _end(self, name: str, limit: float | None, result: Result, state: State) -> None:
+        """Keep the end of a search."""
+        self._searches[self._form + name] = SearchState(state, limit, result.generations, result.stopped_by)
+        self._saved()
 
     def stage(self, name: str) -> None:
         """The fits of a stage begin."""

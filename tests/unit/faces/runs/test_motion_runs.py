@@ -58,8 +58,11 @@ def ending(folder: Path) -> tuple[str, list[dict[str, Any]], str]:
 
 
 @pytest.mark.slow
-def test_a_run_killed_in_any_stage_goes_on_to_the_same_end(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, copies, put = ending(ran(config, "whole")), list[Path](), checkpoints.Shelf.put
+@pytest.mark.parametrize("shared", [(), ("parallel={workers: 1}",)])
+def test_a_run_killed_in_any_stage_goes_on_to_the_same_end(
+    config: Path, monkeypatch: pytest.MonkeyPatch, shared: tuple[str, ...]
+) -> None:
+    expected, copies, put = ending(ran(config, "whole", None, *shared)), list[Path](), checkpoints.Shelf.put
 
     def copied(shelf: checkpoints.Shelf, checkpoint: checkpoints.Checkpoint) -> None:
         put(shelf, checkpoint)
@@ -67,14 +70,16 @@ def test_a_run_killed_in_any_stage_goes_on_to_the_same_end(config: Path, monkeyp
         shutil.copytree(shelf.folder, copies[-1])
 
     monkeypatch.setattr(checkpoints.Shelf, "put", copied)
-    ran(config, "run")
+    ran(config, "run", None, *shared)
     monkeypatch.undo()
-    assert len(copies) > 10
+    assert len(copies) > 5
     for copy in copies[::5]:
         resume_job(copy, tell=lambda notice: None)
         assert ending(copy) == expected, copy.name
-    assert [line["generation"] for line in expected[1]] == list(range(6))
-    assert [line["search"] for line in expected[1]] == 3 * ["x'"] + 3 * ["v'"]
+    # A worker tells how its search has ended.
+    assert [line["generation"] for line in expected[1]] == ([0, 1, 2, 5] if shared else list(range(6)))
+    assert [line["search"] for line in expected[1]] == 3 * ["x'"] + (1 if shared else 3) * ["v'"]
+    assert expected[::2] == ending(ran(config, "alone"))[::2]
 
 
 @pytest.mark.slow
