@@ -12,6 +12,7 @@ from typing import Self
 
 from shine.base.parallel import Pool, Round, Shipment
 from shine.data.datasets.dataset import Dataset
+from shine.lang.vocabulary import portable
 from shine.search.evolution.epochs import SECONDS_TO_RETURN
 from shine.search.evolution.observers import NOBODY, Progress
 from shine.search.evolution.run_state import State
@@ -56,6 +57,11 @@ class RateSearch:
         fitness = self.settings.fitness
         return replace(self, settings=replace(self.settings, fitness=replace(fitness, threads=fitness.threads or 1)))
 
+    def portable(self) -> RateSearch:
+        """The search for another process, which has no source of the functions that were written here."""
+        own = self.on_one_thread()
+        return replace(own, settings=replace(own.settings, primitives=tuple(portable(own.settings.primitives))))
+
 
 @dataclass(frozen=True, eq=False)
 class Ended:
@@ -81,7 +87,7 @@ class Elsewhere:
 
     def __init__(self, pool: Pool, searches: Sequence[RateSearch], seconds: float) -> None:
         self._until = time.monotonic() + seconds + SECONDS_TO_RETURN
-        self._shipment = Shipment([each.on_one_thread() for each in searches])
+        self._shipment = Shipment([each.portable() for each in searches])
         tasks = [(number, time.time() + seconds) for number in range(len(searches))]
         self._round = Round(pool, _searched, tasks, self._shipment)
 

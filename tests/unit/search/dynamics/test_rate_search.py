@@ -29,9 +29,12 @@ def found(pool: Pool | None, report: Callable[[Progress], object] = ignore, **li
     """What a short search for three states finds; by default its clock ends nothing."""
     search = SearchSettings()
     evolution = replace(search.evolution, population=50, seeding=0, max_size=7)
+    primitives = limits.pop("primitives", search.primitives)
     stop = replace(search.stop, **({"generations": 2, "seconds": None} | limits))
     return find_dynamics(
-        READ, DynamicsSettings(replace(search, evolution=evolution, stop=stop)), Observers(report, pool=pool)
+        READ,
+        DynamicsSettings(replace(search, primitives=primitives, evolution=evolution, stop=stop)),
+        Observers(report, pool=pool),
     )
 
 
@@ -66,9 +69,10 @@ def test_any_number_of_workers_finds_the_same(workers: int) -> None:
 
 
 @pytest.mark.slow
-def test_processes_find_the_same() -> None:
+def test_processes_find_the_same_also_with_functions_of_this_file() -> None:
+    own = {"primitives": ("add", "mul", lambda x: x / (1 + x * x))}
     with opened(2) as pool:
-        assert told(found(pool)) == told(found(None))
+        assert told(found(pool, **own)) == told(found(None, **own))
 
 
 @pytest.mark.slow
