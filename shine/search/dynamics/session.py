@@ -180,7 +180,7 @@ class Session:
         here = [each for place, each in enumerate(searches) if place < waves or self._form + each.name in begun]
         others = [each.within(share) for each in searches if each not in here]
         found: dict[str, Result] = {}
-        if share < least:
+        if least and share < least:
             return [None] * len(searches)
         if pool is None or not others:
             found.update(self._one_by_one(searches, until, least, self._observers))

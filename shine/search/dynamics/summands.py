@@ -15,6 +15,7 @@ import numpy as np
 from shine.compiler.arrays import power
 from shine.lang.forms.facts import FACTS
 from shine.lang.forms.interpretation import Interpretation
+from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Tree
 from shine.lang.parse import parse
 
@@ -94,7 +95,7 @@ def written(products: Iterable[Product], positive: bool = False) -> str:
 def summands(tree: Tree) -> list[Product]:
     """The summands of a formula, multiplied out; no two have the same factors.
 
-    A `NoSum` if it has conditions or assignments, or numbers that are none.
+    A `NoSum` if it has conditions, assignments or functions of the user's, or numbers that are none.
     """
     if tree.assignments:
         raise NoSum("assignments")
@@ -166,6 +167,8 @@ class _Sums(Interpretation):
                 return _raised(only, 0.5)
             case "pow", (base, [Product(exponent, ())]):
                 return _raised(base, exponent)
+        if name not in STANDARD:
+            raise NoSum("a function of the user's")
         return [_called(name, operands)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from shine.lang.forms.names import shown
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet
 from shine.lang.forms.tape import tape_from_tree
 from shine.lang.forms.tree import Primitive, Tree
@@ -86,6 +87,12 @@ def plan(
     leaves : mapping of str to Leaf
         The parameters.
     """
+    for known in primitives.functions:
+        if known.name in calls:
+            raise ValueError(
+                f"template: {shown(known.name)} is unknown there, and one of the primitives; call one of them by "
+                f"another name (shine.template takes functions that you know: functions=[{known.name}])"
+            )
     unknown = [Primitive(name, tree.functions[name].arity) for name in calls]
     own = PrimitiveSet((*primitives.functions, *unknown), (*primitives.features, *leaves))
     tape = tape_from_tree(tree, own)

@@ -76,6 +76,19 @@ def test_several_noisy_runs_with_irregular_times_and_gaps():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ode", "map"])
+def test_noisy_states_have_functions_of_the_user(kind):
+    times = np.arange(120.0)
+    states = np.column_stack([np.cos(times / 10), np.sin(times / 10), np.exp(-times / 10)])
+    states += 0.02 * np.random.default_rng(0).standard_normal(states.shape)
+    wanted = settings(4.0, kind=kind)
+    functions = ("add", "sub", "mul", "def hill(x): return x/(1 + x)", "def both(x, y): return x*y + 1")
+    wanted = replace(wanted, search=replace(wanted.search, primitives=functions))
+    found = find_dynamics(together((times, states), states=("x", "v", "w")), wanted, WORK)
+    assert found.chosen.error < 0.02
+
+
+@pytest.mark.slow
 def test_the_same_seed_finds_the_same_system():
     times = np.linspace(0, 8, 40)
     data = together((times, oscillation(times)))

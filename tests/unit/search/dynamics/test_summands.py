@@ -5,6 +5,7 @@ import pytest
 
 from shine.evaluate.kernels.kernel import Kernel
 from shine.lang.parse import parse
+from shine.lang.vocabulary import primitive_table
 from shine.search.dynamics.summands import NoSum, Product, exchanged, exchanges, summands, written
 
 NAMES = ("x", "y", "z")
@@ -69,6 +70,12 @@ def test_the_shape_leaves_constants_out_but_not_exponents():
 def test_conditions_and_numbers_that_are_none_are_no_sums(text):
     with pytest.raises(NoSum):
         summands(parse(text, NAMES))
+
+
+def test_functions_of_the_user_are_in_no_sum():
+    table, _ = primitive_table(["add", "def hill(x): return x/(1 + x)"])
+    with pytest.raises(NoSum, match="a function of the user's"):
+        summands(parse("x + hill(y)", NAMES, table))
 
 
 @pytest.mark.parametrize(

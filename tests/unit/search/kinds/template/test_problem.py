@@ -174,6 +174,7 @@ WRONG = [
     ({"guesses": [{"q": "a"}]}, "the template has no 'q'"),
     ({"guesses": [{"f": "a + q"}]}, "unknown name 'q'"),
     ({"guesses": [{"k": [1, 2]}]}, "k is a number"),
+    ({"primitives": ["add", "def f(a): return a*a"]}, r"'f' is unknown there.*shine\.template takes .*functions=\[f\]"),
 ]
 
 
