@@ -4,9 +4,10 @@
 
 The number draws the trajectories: one to six states, 3 to 300 times in one to three runs, scales from 1e-20 to 1e20,
 gaps, constant states, repeated readings, noise, irregular times, controls, maps, lags, second orders, known parts, a
-hidden state. Each system is then printed, integrated, scored and exported. A fit fails if anything but a `ShineError`
-leaves it, if a warning other than Shine's leaks, or if it takes more than 1.1 times its limit plus a second of the
-processor. ``--first N --fits 1 --verbose`` repeats one.
+hidden state, functions of one's own, sizes, complexities, units, a conserved quantity. Each system is then printed,
+integrated, scored and exported. A fit fails if anything but a `ShineError` or a `ValueError` of one line leaves it, if
+a warning other than Shine's leaks, or if it takes more than 1.1 times its limit plus a second of the processor.
+``--first N --fits 1 --verbose`` repeats one.
 """
 
 from __future__ import annotations
@@ -119,8 +120,49 @@ def case(number: int) -> Case:
         fit["states"] = [f"x{place}" for place in range(states)]
     if number % 4 == 0 and not flags["template"] and not flags["map"]:
         estimator |= {"hidden": 1, "order": 1}
+    bare = not (flags["template"] or flags["map"] or flags["further"] or "hidden" in estimator)
+    estimator |= settings(np.random.default_rng([34, number]), states, bare)
     names = ", ".join(name for name, there in flags.items() if there)
     return Case(estimator, fit, f"{states} states, {counts} times, limit {estimator['max_time']}; {names}")
+
+
+def hill(x: float) -> float:
+    """A function of a user."""
+    return x / (1 + x * x)
+
+
+OWN = "def heat(a, b): return a * b + 1 if a > b else exp(a)"
+
+PRIMITIVES: list[list[Any]] = [
+    ["add", "mul"],
+    ["+", "-", "*", "/", "np.sin", hill],
+    ["add", "sub", "mul", "div", OWN],
+    ["add", "sub", "mul", "div", "sqrt", "exp", "log", "sin", "pow", hill, OWN],
+    ["sub", "where", "gt", "min", "abs", "square", "cube"],
+    [hill, OWN],
+]
+
+
+def settings(random: np.random.Generator, states: int, bare: bool) -> dict[str, Any]:
+    """Settings of the searches, in half of the cases; units or a quantity that stays go with `bare` forms only."""
+    if random.uniform() < 0.5:
+        return {}
+    found: dict[str, Any] = {"primitives": PRIMITIVES[random.integers(len(PRIMITIVES))]}
+    found["max_size"], found["max_depth"] = int(random.choice([1, 3, 8, 40])), int(random.choice([1, 3, 10]))
+    found["population_size"], found["parsimony"] = int(random.choice([2, 10, 300])), float(random.choice([0.0, 0.5]))
+    others = [
+        {},
+        {"complexity": {"constant": 3.0}},
+        {"seeding": 0.0},
+        {"islands": 2, "stagnation": None},
+        {"evidence": 9},
+    ]
+    found["settings"] = others[random.integers(len(others))]
+    if bare and random.uniform() < 0.3:
+        found["units"] = {"t": "s"} | {f"x{place}": "m" for place in range(states)}
+    elif bare and states > 1 and random.uniform() < 0.5:
+        found["conserve"] = str(random.choice(["x0 + x1", "x0*x1", "x0**2 + cos(x1)", "log(x0)", "1"]))
+    return found
 
 
 def used(model: Any, made: Case) -> None:
@@ -131,19 +173,19 @@ def used(model: Any, made: Case) -> None:
     filled, depth = np.where(np.isnan(x0), 0.0, x0), model.lags + model.order
     run = model.best_.runs[0] if model.best_.runs else None
     start = filled[0] if depth == 1 else np.resize(filled, (depth, x0.shape[1]))
-    further = 0 if model.best_.hidden is None else 1
+    further, index = 0 if model.best_.hidden is None else 1, model.front_.best_index
     first, filled = start, np.pad(filled, ((0, 0), (0, further)))
     start = np.append(start, model.best_.starts[0, -1]) if further else start
-    found, deviations = model.simulate(start, times, controls, run=run, return_std=True)
+    found, deviations = model.simulate(start, times, controls, run=run, return_std=True, index=index)
     assert found.shape == x0.shape == deviations.shape, "shapes"
     np.testing.assert_array_equal(found[0], first if depth == 1 else first[0] if model.order == 2 else first[-1])
     wide = np.concatenate([filled, filled], axis=1) if model.order == 2 else filled
-    assert model.predict(wide, controls, times, run=run).shape == (len(x0), x0.shape[1] + further), "rates"
+    assert model.predict(wide, controls, times, run=run, index=index).shape == (len(x0), x0.shape[1] + further), "rates"
     if not np.isnan(x0).any():
-        assert model.score(made.fit["x"], made.fit["t"], made.fit.get("u")) <= 1.0, "a score above 1"
+        assert model.score(made.fit["x"], made.fit["t"], made.fit.get("u"), index=index) <= 1.0, "a score above 1"
     model.conf_int(), model.conserved()
     for form in ("python", "c", "julia", "latex"):
-        assert model.export(form, run=run), form
+        assert model.export(form, run=run, index=index), form
 
 
 def outcome(made: Case) -> tuple[str, str, float]:
@@ -158,7 +200,7 @@ def outcome(made: Case) -> tuple[str, str, float]:
             over = time.process_time() - began - 1.1 * limit
             used(model, made)
             verdict, text = "fitted", ""
-        except ShineError as error:
+        except (ShineError, ValueError) as error:
             over = time.process_time() - began - 1.1 * limit
             verdict, text = ("error", str(error)) if "\n" not in str(error) else ("FAILED", f"lines: {error}")
         except Exception:
