@@ -202,7 +202,11 @@ def outcome(made: Case) -> tuple[str, str, float]:
             verdict, text = "fitted", ""
         except (ShineError, ValueError) as error:
             over = time.process_time() - began - 1.1 * limit
-            verdict, text = ("error", str(error)) if "\n" not in str(error) else ("FAILED", f"lines: {error}")
+            meant = "raise" in (traceback.extract_tb(error.__traceback__)[-1].line or "")
+            clear = meant and "\n" not in str(error)
+            verdict, text = (
+                ("error", str(error)) if clear else ("FAILED", " | ".join(traceback.format_exc().splitlines()[-3:]))
+            )
         except Exception:
             over, verdict, text = (
                 time.process_time() - began - 1.1 * limit,

@@ -60,7 +60,8 @@ class RateRows:
         variance = dataset.target_square / dataset.weight
         # Factor of the expected loss at which a clean rate is explained.
         share = 2.0 * expected / variance if variance > 0 else 0.0
-        evidence = max(independent, LEAST_EVIDENCE) if independent < dataset.n_rows else None
+        # Also where all are independent: nobody has to ask whether their errors follow one another.
+        evidence = max(min(independent, dataset.n_rows), LEAST_EVIDENCE) if dataset.n_rows > LEAST_EVIDENCE else None
         # Expected loss, as a share of the rates' variance, below which the first formula that reaches it is right or
         # near.
         return cls(dataset, evidence, share if share < 1e-4 else 0.0, float(errors.min()))

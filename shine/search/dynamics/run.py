@@ -220,8 +220,11 @@ class _Finding:
         runs, states = self.form.smooth.runs, self._states
         planes = [] if stopped_by else self._planes
         equal = [others for plane in planes for others in plane.others(best)][:MOST_RIVALS]
-        stop = self._stop(lambda: False)
-        rivals = [fitted([Equation(model) for model in each], self.form, stop) for each in equal]
+        # They begin with constants that fit as well: when the time is over, they stay as they are.
+        end = self._at(1.0)
+        rivals = [
+            fitted([Equation(model) for model in each], self.form, lambda: self.session.clock() > end) for each in equal
+        ]
         front, doubt = front_of([best, *others]), doubt_about(best, self.form)
         told = f"; {listed([str(plane) for plane in planes])}: forms that differ by it are equal here" * bool(planes)
         front = replace(

@@ -61,6 +61,22 @@ def test_the_clock_ends_the_search():
 
 
 @pytest.mark.slow
+def test_the_clock_ends_the_fits_of_equal_systems():
+    """Six chaotic maps, of which pairs are equal up to a factor, read as rates: nothing is found, much is equal."""
+    states = np.empty((35, 6))
+    states[0] = 0.1 + 0.1 * np.arange(6)
+    for step in range(34):
+        states[step + 1] = 3.8 * states[step] * (1 - states[step])
+    states *= 10.0 ** np.array([3, -9, -2, -14, 12, 1])
+    times = np.arange(35.0)
+    find_dynamics(together((times, states[:, :1]), states=("a",)), settings(0.5), WORK)  # compiles the integrator
+    began = time.process_time()
+    found = find_dynamics(together((times, states), states=tuple("abcdef")), settings(2.0), WORK)
+    assert time.process_time() - began < 4.0
+    assert len(found.front.others) > 1
+
+
+@pytest.mark.slow
 def test_several_noisy_runs_with_irregular_times_and_gaps():
     rng, runs = np.random.default_rng(1), []
     for start in (1.0, -2.0, 0.5):
