@@ -322,7 +322,9 @@ class _Finding:
         """Fit the polynomials whose flow leads from each reading to the next."""
         form, session = self.form, self.session
         continuous = form.order == 1 and not form.is_map and not form.trajectories.controls
-        if not (continuous and self._sums) or self._planes:  # on planes, many polynomials are equal
+        rows = [own for own in self.searches.joined if own is not None]
+        # On planes, many polynomials are equal; and known equations stay as they are.
+        if not (continuous and self._sums) or self._planes or len(rows) < len(form.trajectories.states):
             return
         session.stage("flows")
 
@@ -330,7 +332,6 @@ class _Finding:
             return self.searches.stopped_by_user or (not session.repeats and session.clock() > until)
 
         with stage("following the flow from reading to reading"):
-            rows = [own for own in self.searches.joined if own is not None]
             spread = np.sqrt(form.readings.variances)
             trees = flow_equations(form.trajectories, [own.dataset.features for own in rows], spread, late)
             if trees and max(tree.size for tree in trees) <= self.searches.settings.evolution.max_size:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import time
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +13,10 @@ from shine.data.trajectories import Trajectories, Trajectory
 from shine.evaluate.rollouts.system import CompiledSystem
 from shine.lang.parse import parse
 from shine.search.dynamics.flows import flow_equations
+from shine.search.dynamics.run import find_dynamics
+from shine.search.dynamics.settings import DynamicsSettings
+from shine.search.evolution.observers import Observers
+from shine.search.problem.settings import SearchSettings
 
 NAMES = ("x", "y", "z")
 LORENZ = ("10*(y - x)", "x*(28 - z) - y", "x*y - 2.5*z")
@@ -75,6 +83,16 @@ def test_a_search_that_is_late_ends():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_known_equation_stays_where_readings_are_too_few_for_rates():
+    search = SearchSettings()
+    search = replace(search, stop=replace(search.stop, seconds=6.0))
+    settings = DynamicsSettings(search, template="x' = k*(y - x)")
+    observers = Observers(clock=time.process_time)
+    result = find_dynamics(Trajectories((run(0.1 * np.arange(101)),), NAMES), settings, observers)
+    assert re.fullmatch(r"x' = \S+\*\(y - x\)", result.chosen.lines()[0])
+
+
 def test_wild_readings_do_no_harm():
     rng = np.random.default_rng(0)
     wild = Trajectory(np.arange(80.0), 10 ** rng.uniform(-30, 30, (80, 3)), np.zeros((80, 0)))
