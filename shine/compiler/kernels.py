@@ -1,12 +1,15 @@
 """Loops over arrays as native code, written as plain Python functions of numbers and flat arrays.
 
-A kernel has assignments, `for ... in range(...)`, `while`, `if`, elements of arrays and their rests `array[first:]`,
-arithmetic, comparisons, `min`, `max`, `abs`, `sqrt` and `int`, numbers of its module, and calls of functions of the
-same kind, which `return` at most at their end. `name: Floats = job["word"]` gives the array at an address, or a
-function, which returns a float64; `np.empty(2)` is room on the stack, which only the kernel has. A kernel means what it
-means in Python, except that whole numbers have 64 bits and wrap, that `>>` shifts in zeros, that no index is checked,
-that a conditional expression computes both values, and that an array which a kernel of `native_functions` writes to
-overlaps none of the others.
+A kernel has assignments, `for ... in range(...)`, `for ... in (0, 1)`, which is unrolled, `while`, which may `break`,
+`if`, elements of arrays and their rests `array[first:]`, arithmetic, comparisons, `min`, `max`, `abs`, `sqrt` and
+`int`, numbers and flat float64 arrays of its module, and calls of functions of the same kind, which `return` at most at
+their end. `name: Floats = job["word"]` gives the array at an address, or a function, which returns a float64;
+`np.empty(2)` is room on the stack, which only the kernel has. `array[first:][:4]` and `np.zeros(4)` are vectors, for
+arithmetic, also with numbers, `abs`, and comparisons in `np.where`.
+
+A kernel means what it means in Python, except that whole numbers have 64 bits and wrap, that `>>` shifts in zeros, that
+`**` is the power of formulas, that no index is checked, that a vector is a copy, that a conditional expression computes
+both values, and that an array which a kernel of `native_functions` writes to overlaps none of the others.
 """
 
 from __future__ import annotations
@@ -23,11 +26,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from shine.base.typing import ELEMENTS
+from shine.base.typing import ELEMENTS, Floats
 from shine.compiler.codegen.blocks import (
     I64,
     POINTER,
     FunctionPointer,
+    broadcast,
     counted,
     declare,
     element_pointer,
@@ -37,6 +41,7 @@ from shine.compiler.codegen.blocks import (
     store,
 )
 from shine.compiler.codegen.numbers import source_digest
+from shine.compiler.codegen.vecmath.functions import call
 from shine.compiler.llvm import Engine
 from shine.compiler.llvm.object_layout import HEAD, WORD
 
@@ -149,6 +154,7 @@ class _Emission:
         self.scope: dict[str, Any] = {}
         self.slots: dict[str, ir.Value] = {}
         self.types: dict[str, ir.Type] = {}
+        self.end: ir.Block | None = None  # where a `break` leads
 
     def body(self, function: Callable[..., object], given: Sequence[ir.Value]) -> ir.Value | None:
         """Emit what a function does with these arguments; its variables are its own. What it returns."""
@@ -182,19 +188,25 @@ class _Emission:
                 case ast.AugAssign(target=target, op=operator, value=value):
                     self.assign(target, self.binary(operator, self.value(target), self.value(value)))
                 case ast.For(target=target, iter=ast.Call(args=limits), body=inner):
-                    *start, stop = map(self.value, limits)
-                    with counted(build, start[0] if start else number(0), stop) as loop:
+                    given = limits if limits[1:] else [ast.Constant(0), *limits]
+                    with counted(build, *map(self.value, given)) as loop:
                         self.assign(target, loop.index)
-                        self.statements(inner)
+                        self.looped(inner, None)
+                case ast.For(target=target, iter=ast.Tuple(elts=values), body=inner):
+                    for each in values:
+                        self.assign(target, self.value(each))
+                        self.looped(inner, None)
                 case ast.While(test=test, body=inner):
                     head, again, done = (build.append_basic_block(label) for label in ("test", "again", "done"))
                     build.branch(head)
                     build.position_at_end(head)
                     build.cbranch(self.truth(test), again, done)
                     build.position_at_end(again)
-                    self.statements(inner)
+                    self.looped(inner, done)
                     build.branch(head)
                     build.position_at_end(done)
+                case ast.Break() if self.end is not None:
+                    build.branch(self.end)
                 case ast.If(test=test, body=inner, orelse=orelse):
                     with build.if_else(self.truth(test)) as (then, otherwise):
                         with then:
@@ -206,6 +218,12 @@ class _Emission:
                 case _:
                     raise NotImplementedError(f"a kernel has no {ast.unparse(statement)}")
 
+    def looped(self, body: Sequence[ast.stmt], end: ir.Block | None) -> None:
+        """Emit the body of a loop, whose `break` leads to a block."""
+        outer, self.end = self.end, end
+        self.statements(body)
+        self.end = outer
+
     def assign(self, target: ast.expr, value: ir.Value) -> None:
         """Give a variable or an element a value; the first value of a variable decides its type."""
         value = self.build.zext(value, I64) if value.type == BIT else value
@@ -214,6 +232,9 @@ class _Emission:
                 if name not in self.slots:
                     self.slots[name], self.types[name] = self.slot(value.type), value.type
                 self.build.store(value, self.slots[name])
+            case ast.Subscript(value=array, slice=ast.Slice(lower=None, upper=ast.expr() as count)):
+                value, _ = self.alike(value, ir.Constant(self.vector(count), None))
+                store(self.build, value, self.value(array), number(0), DOUBLE)
             case ast.Subscript(value=array, slice=index):
                 pointer = self.value(array)
                 element = pointer.type.element
@@ -250,22 +271,22 @@ class _Emission:
 
     def comparison(self, operator: ast.cmpop, a: ir.Value, b: ir.Value) -> ir.Value:
         """Whether a comparison of two numbers holds; of NaN only `!=` does."""
-        if DOUBLE not in (a.type, b.type):
+        if a.type == b.type == I64:
             return self.build.icmp_signed(_COMPARISONS[type(operator)], a, b)
         compare = self.build.fcmp_unordered if isinstance(operator, ast.NotEq) else self.build.fcmp_ordered
-        return compare(_COMPARISONS[type(operator)], self.real(a), self.real(b))
+        return compare(_COMPARISONS[type(operator)], *self.alike(a, b))
 
     def value(self, node: ast.expr) -> ir.Value:
-        """The value of an expression: a whole number, a float64 or an address."""
+        """The value of an expression: a whole number, a float64, a vector or an address."""
         build = self.build
         match node:
             case ast.Constant(value=int() | float() as value):
                 return number(value) if isinstance(value, int) else ir.Constant(DOUBLE, value)
             case ast.Name(id=name):
-                known = self.slots.get(name)
-                if known is None:
-                    return self.value(ast.Constant(self.scope[name]))
-                return build.load(known, typ=self.types[name])
+                if name in self.slots:
+                    return build.load(self.slots[name], typ=self.types[name])
+                known = self.scope[name]
+                return self.table(name, known) if isinstance(known, np.ndarray) else self.value(ast.Constant(known))
             case ast.Subscript(value=job, slice=ast.Constant(value=str() as word)):
                 return load(build, self.value(job), number(self.words.index(word)), I64, I64)
             case ast.Subscript(value=array, slice=ast.Slice(lower=ast.expr() as first, upper=None)):
@@ -273,6 +294,8 @@ class _Emission:
                 rest = element_pointer(build, pointer, self.value(first), pointer.type.element)
                 rest.type = pointer.type
                 return rest
+            case ast.Subscript(value=array, slice=ast.Slice(lower=None, upper=ast.expr() as count)):
+                return load(build, self.value(array), number(0), DOUBLE, self.vector(count))
             case ast.Subscript(value=array, slice=index):
                 pointer = self.value(array)
                 element = pointer.type.element
@@ -284,7 +307,7 @@ class _Emission:
                 return self.binary(operator, self.value(left), self.value(right))
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 negated = self.value(inner)
-                return build.fneg(negated) if negated.type == DOUBLE else build.neg(negated)
+                return build.neg(negated) if negated.type == I64 else build.fneg(negated)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return build.select(self.truth(test), self.value(body), self.value(orelse))
             case ast.Call(func=ast.Attribute(attr="empty"), args=[ast.Constant(value=int() as count), *kind]):
@@ -292,6 +315,10 @@ class _Emission:
                 room = self.at_entry.alloca(ir.ArrayType(array.element, count))
                 room.type = array
                 return room
+            case ast.Call(func=ast.Attribute(attr="zeros"), args=[count]):
+                return ir.Constant(self.vector(count), None)
+            case ast.Call(func=ast.Attribute(attr="where"), args=[test, body, orelse]):
+                return build.select(self.truth(test), *self.alike(self.value(body), self.value(orelse)))
             case ast.Call(func=ast.Name(id=name), args=given):
                 return self.called(name, [self.value(each) for each in given])
             case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
@@ -299,14 +326,35 @@ class _Emission:
         raise NotImplementedError(f"a kernel has no {ast.unparse(node)}")
 
     def binary(self, operator: ast.operator, a: ir.Value, b: ir.Value) -> ir.Value:
-        """An operation on two numbers; a whole one beside a float64 becomes one."""
-        if DOUBLE not in (a.type, b.type):
+        """An operation on two numbers or vectors."""
+        if a.type == b.type == I64:
             return getattr(self.build, _WHOLE[type(operator)])(a, b)
-        return getattr(self.build, _REAL[type(operator)])(self.real(a), self.real(b))
+        a, b = self.alike(a, b)
+        if isinstance(operator, ast.Pow):
+            return call(self.build, "pow", a, b)
+        return getattr(self.build, _REAL[type(operator)])(a, b)
 
     def real(self, value: ir.Value) -> ir.Value:
         """A number as float64."""
-        return value if value.type == DOUBLE else self.build.sitofp(value, DOUBLE)
+        return self.build.sitofp(value, DOUBLE) if value.type == I64 else value
+
+    def alike(self, *values: ir.Value) -> list[ir.Value]:
+        """Numbers as float64; beside a vector, one in each of its lanes."""
+        vectors = [each.type for each in values if isinstance(each.type, ir.VectorType)]
+        reals = [self.real(each) for each in values]
+        return [broadcast(self.build, each, vectors[0]) if vectors and each.type == DOUBLE else each for each in reals]
+
+    def vector(self, count: ast.expr) -> ir.VectorType:
+        """The type of vectors of so many float64."""
+        return ir.VectorType(DOUBLE, self.value(count).constant)
+
+    def table(self, name: str, numbers: Floats) -> ir.Value:
+        """A constant array."""
+        kind = ir.ArrayType(DOUBLE, len(numbers))
+        table = ir.GlobalVariable(self.module, kind, self.module.get_unique_name(name))
+        table.initializer, table.global_constant, table.linkage = ir.Constant(kind, numbers.tolist()), True, "internal"
+        table.type = _ArrayPointer(np.float64)
+        return table
 
     def called(self, name: str, given: Sequence[ir.Value]) -> ir.Value | None:
         """What a function returns; its code is put here unless the module has it."""
@@ -319,7 +367,7 @@ class _Emission:
             case "int", (real,):
                 return build.fptosi(real, I64)
             case (("abs" | "sqrt"), (real,)):
-                return build.call(intrinsic(self.module, _INTRINSICS[name], DOUBLE, 1), [real])
+                return build.call(intrinsic(self.module, _INTRINSICS[name], real.type, 1), [real])
         if name in self.slots:
             address = self.value(ast.Name(name))
             address.type = FunctionPointer(ir.FunctionType(DOUBLE, [each.type for each in given]))
