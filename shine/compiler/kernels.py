@@ -3,7 +3,7 @@
 A kernel has assignments, `for ... in range(...)`, `for ... in (0, 1)`, which is unrolled, `while`, which may `break`,
 `if`, elements of arrays and their rests `array[first:]`, arithmetic, comparisons, `min`, `max`, `abs`, `sqrt` and
 `int`, numbers and flat float64 arrays of its module, and calls of functions of the same kind, which `return` at most at
-their end. `name: Floats = job["word"]` gives the array at an address, or a function, which returns a float64;
+their end. `name: Floats = job["word"]` gives the array at an address, or a function of such a type;
 `np.empty(2)` is room on the stack, which only the kernel has. `array[first:][:4]` and `np.zeros(4)` are vectors, for
 arithmetic, also with numbers, `abs`, and comparisons in `np.where`.
 
@@ -18,10 +18,11 @@ import ast
 import ctypes
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, reduce
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, get_args, get_origin
 
 import numpy as np
 from llvmlite import ir
@@ -64,8 +65,11 @@ class _ArrayPointer(ir.PointerType):
         self.element = DOUBLE if element is np.float64 else ir.IntType(8 * np.dtype(element).itemsize)
 
 
-def _type_of(annotation: str) -> ir.Type:
+def _type_of(annotation: str, scope: Mapping[str, Any]) -> ir.Type:
     """Of a number, or of an address: of elements, of the words of a job, of a function."""
+    alias = scope.get(annotation)
+    if get_origin(alias) is Callable:
+        return FunctionPointer(ir.FunctionType(_TYPES[getattr(get_args(alias)[-1], "__name__", "None")], []))
     return _ArrayPointer(ELEMENTS[annotation]) if annotation in ELEMENTS else _TYPES.get(annotation, POINTER)
 
 
@@ -105,14 +109,18 @@ def native_functions(name: str, kernels: Iterable[Callable[..., None]]) -> dict[
         kernel.__name__: engine.function(
             entry,
             None,
-            *(ctypes.c_int64 if _type_of(each) == I64 else ctypes.c_void_p for each in _parameters(kernel).values()),
+            *(ctypes.c_int64 if _TYPES.get(each) == I64 else ctypes.c_void_p for each in _parameters(kernel).values()),
         )
         for kernel, entry in entries.items()
     }
 
 
 def emit_kernel(
-    module: ir.Module, kernel: Callable[..., object], words: Sequence[str] = (), linkage: str = "internal"
+    module: ir.Module,
+    kernel: Callable[..., object],
+    words: Sequence[str] = (),
+    linkage: str = "internal",
+    known: Mapping[str, Any] = MappingProxyType({}),
 ) -> ir.Function:
     """A kernel as a function of a module, which other kernels there call by its name.
 
@@ -125,13 +133,23 @@ def emit_kernel(
         Names of the words of a job.
     linkage : str
         ``"external"`` for a function that Python calls.
+    known : mapping of str to int or ir.GlobalValue
+        Values of parameters that the function does not take; other names do not matter.
     """
-    types = [_type_of(each) for each in _parameters(kernel).values()]
-    labels = list(_parameters(kernel))
-    function = declare(module, kernel.__name__, _type_of(kernel.__annotations__["return"]), types, labels)
+    types = {name: _type_of(kind, kernel.__globals__) for name, kind in kernel.__annotations__.items()}
+    result = types.pop("return")
+    free = {name: kind for name, kind in types.items() if name not in known}
+    function = declare(module, kernel.__name__, result, list(free.values()), list(free))
     function.linkage = linkage
     emission = _Emission(function, words)
-    found = emission.body(kernel, function.args)
+    given = dict(zip(free, function.args, strict=True))
+    for name in types.keys() - free.keys():
+        value = known[name]
+        if types[name] == I64:
+            given[name] = number(value) if isinstance(value, int) else value.ptrtoint(I64)
+        else:
+            value.type, given[name] = types[name], value
+    found = emission.body(kernel, [given[name] for name in types])
     if found is None:
         emission.build.ret_void()
     else:
@@ -184,7 +202,7 @@ class _Emission:
                 case ast.Assign(targets=[target], value=value):
                     self.assign(target, self.value(value))
                 case ast.AnnAssign(target=target, annotation=ast.Name(id=kind), value=ast.expr() as value):
-                    self.assign(target, build.inttoptr(self.value(value), _type_of(kind)))
+                    self.assign(target, build.inttoptr(self.value(value), _type_of(kind, self.scope)))
                 case ast.AugAssign(target=target, op=operator, value=value):
                     self.assign(target, self.binary(operator, self.value(target), self.value(value)))
                 case ast.For(target=target, iter=ast.Call(args=limits), body=inner):
@@ -305,6 +323,8 @@ class _Emission:
                 return build.zext(found, I64) if element.width == 8 else build.sext(found, I64)
             case ast.BinOp(left=left, op=operator, right=right):
                 return self.binary(operator, self.value(left), self.value(right))
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
+                return number(-value)
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 negated = self.value(inner)
                 return build.neg(negated) if negated.type == I64 else build.fneg(negated)
@@ -370,7 +390,8 @@ class _Emission:
                 return build.call(intrinsic(self.module, _INTRINSICS[name], real.type, 1), [real])
         if name in self.slots:
             address = self.value(ast.Name(name))
-            address.type = FunctionPointer(ir.FunctionType(DOUBLE, [each.type for each in given]))
+            result = address.type.pointee.return_type
+            address.type = FunctionPointer(ir.FunctionType(result, [each.type for each in given]))
             return build.call(address, given)
         if name in self.module.globals:
             return build.call(self.module.globals[name], given)

@@ -24,7 +24,7 @@ from shine.compiler.codegen.blocks import (
     stack,
     store,
 )
-from shine.evaluate.gradient.instructions import Assemble, write_constant
+from shine.evaluate.gradient.instructions import write_constant
 from shine.evaluate.gradient.job import GROUPED_JOB, OUTPUT, SECTION
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS, Assembled
 from shine.evaluate.machine.job import Job, job_entry, job_fields
@@ -40,12 +40,12 @@ class GroupedEquations:
     the sum exceeds the limit, it stops, if errors are never negative.
     """
 
-    def __init__(self, module: ir.Module, name: str, assemble: Assemble, instruction_bytes: int) -> None:
+    def __init__(self, module: ir.Module, name: str, assembler: ir.Function, instruction_bytes: int) -> None:
         labels = ("job", "individual", "unknowns", "limit", "blocks", "wanted")
         function = declare(module, name, _DOUBLE, [POINTER, I64, POINTER, _DOUBLE, POINTER, I64], labels)
         self.pointer, self.individual, self.unknowns, self.limit, self.blocks, self.wanted = function.args
         self.build = build = ir.IRBuilder(function.append_basic_block("entry"))
-        self.assemble, self.instruction_bytes = assemble, instruction_bytes
+        self.assembler, self.instruction_bytes = assembler, instruction_bytes
         self.variables = Variables(build, further=1, values=0, adjoints=0, numbers=0)
         self.total, self.line = stack(build, _DOUBLE, 1), stack(build, _DOUBLE, 2)
         for place, value in ((self.total, 0.0), (self.line, 1.0)):
@@ -67,7 +67,7 @@ class GroupedEquations:
         wanted = build.icmp_unsigned("!=", self.wanted, number(0))
         most = build.select(wanted, output["constants"], number(0))
         job = self.job | {name: output[name] for name in ("codes", "values", "sizes", "width")} | {"most": most}
-        assembled = Assembled(build, self.assemble, job, self.individual, self.variables, self.instruction_bytes)
+        assembled = Assembled(build, self.assembler, job, self.individual, self.variables, self.instruction_bytes)
         columns = job["stride"] = assembled.columns
         starts = job_entry(build, output, "starts", self.individual, 8)
         first, last = (load(build, starts, number(place), I64, I64) for place in (0, 1))

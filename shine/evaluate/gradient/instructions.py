@@ -49,9 +49,6 @@ LISTS = 3
 
 _BYTE = ir.IntType(8)
 
-Assemble = Callable[[ir.IRBuilder, Sequence[ir.Value]], None]
-"""Emits a call of `shine.evaluate.gradient.assembler.assemble`, given its arguments before the tables."""
-
 
 def list_bytes(build: ir.IRBuilder, count: ir.Value, size: int) -> ir.Value:
     """Bytes of each list for a tape of so many nodes."""
@@ -195,13 +192,13 @@ class GradientTables:
 
     Parameters
     ----------
-    arity : ir.Value
+    arities : ir.Value
         i64 of each function.
     forward : ir.Value
         Address of each function's handler.
     varying : ir.Value
         Address of each function's handler where a constant is below.
-    adjoint : ir.Value
+    partials : ir.Value
         An array of shape (functions, `most_arguments`): `NO_PARTIAL`, `UNCHANGED`, or a handler's address.
     slopes : ir.Value
         Whether each function's handler computes its slope, too (see `slopes_of`).
@@ -211,17 +208,20 @@ class GradientTables:
         Broadcast constants.
     end : ir.Value
         Address of the handler that ends a list of instructions.
+    size : int
+        Words of an instruction.
     """
 
-    arity: ir.Value
+    arities: ir.Value
     forward: ir.Value
     varying: ir.Value
-    adjoint: ir.Value
+    partials: ir.Value
     slopes: ir.Value
     most_arguments: int
     zeros: ir.Value
     ones: ir.Value
     end: ir.Value
+    size: int
 
 
 def most_arguments(functions: Sequence[Primitive]) -> int:
@@ -243,15 +243,16 @@ def emit_gradient_tables(module: ir.Module, functions: Sequence[Primitive], size
         ]
         adjoint += found + [_table_entry(NO_PARTIAL)] * (most - len(found))
     return GradientTables(
-        arity=table(module, "arity", [number(function.arity) for function in functions]),
+        arities=table(module, "arity", [number(function.arity) for function in functions]),
         forward=table(module, "forward", forward),
         varying=table(module, "varying", varying),
-        adjoint=table(module, "adjoint", adjoint),
+        partials=table(module, "adjoint", adjoint),
         slopes=table(module, "slopes", [number(int(_has_slope(function))) for function in functions]),
         most_arguments=most,
         zeros=_broadcast_table(module, "zeros", 0.0),
         ones=_broadcast_table(module, "ones", 1.0),
         end=emit_end(module),
+        size=size // 8,
     )
 
 

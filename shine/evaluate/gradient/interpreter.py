@@ -21,11 +21,11 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from shine.compiler.codegen.blocks import I64, POINTER, Variables, counted, declare, load, number
-from shine.evaluate.gradient.assembler import emit_gradient_assembler
+from shine.compiler.kernels import emit_kernel
+from shine.evaluate.gradient.assembler import assemble
 from shine.evaluate.gradient.constant_fitting import emit_fits
 from shine.evaluate.gradient.grouped import GroupedEquations
 from shine.evaluate.gradient.instructions import (
-    Assemble,
     emit_gradient_tables,
     gradient_instruction_bytes,
     most_arguments,
@@ -56,15 +56,15 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     """
     module = ir.Module(name="gradient_machine")
     size = gradient_instruction_bytes(most_arguments(functions))
-    assemble = emit_gradient_assembler(module, emit_gradient_tables(module, functions, size), size)
-    _emit_drivers(module, assemble, size)
+    tables = emit_gradient_tables(module, functions, size)
+    _emit_drivers(module, emit_kernel(module, assemble, known=vars(tables)), size)
     emit_worker_loop(module)
     return module
 
 
-def _emit_drivers(module: ir.Module, assemble: Assemble, size: int) -> None:
+def _emit_drivers(module: ir.Module, assembler: ir.Function, size: int) -> None:
     """Emit the functions of normal equations and of fits."""
-    evaluate = _emit_evaluate(module, assemble, size)
+    evaluate = _emit_evaluate(module, assembler, size)
     function = declare(module, NORMAL, ir.VoidType(), [POINTER], ["job"])
     build = ir.IRBuilder(function.append_basic_block("entry"))
     pointer = function.args[0]
@@ -78,10 +78,10 @@ def _emit_drivers(module: ir.Module, assemble: Assemble, size: int) -> None:
             build.call(evaluate, [pointer, loop.index, line, limit, state, job["most"], number(ALONE)])
     build.ret_void()
     emit_fits(module, FIT, evaluate)
-    GroupedEquations(module, GROUPED, assemble, size).emit()
+    GroupedEquations(module, GROUPED, assembler, size).emit()
 
 
-def _emit_evaluate(module: ir.Module, assemble: Assemble, size: int) -> ir.Function:
+def _emit_evaluate(module: ir.Module, assembler: ir.Function, size: int) -> ir.Function:
     """Internal function ``evaluate(job, individual, line, limit, state, most, kind)``: assemble a tape, then run all
     tiles.
 
@@ -99,6 +99,6 @@ def _emit_evaluate(module: ir.Module, assemble: Assemble, size: int) -> ir.Funct
     job = job_fields(build, pointer, GRADIENT_JOB[:-2]) | {"most": most}
     wanted = Variables(build, further=1, values=0, adjoints=0, numbers=0)
     with over_parts(build, job, wanted) as (here, begin, end):
-        Assembled(build, assemble, here, individual, wanted, size, kind).run(begin, begin, end, line, limit, state)
+        Assembled(build, assembler, here, individual, wanted, size, kind).run(begin, begin, end, line, limit, state)
     build.ret(load(build, state, number(0), _DOUBLE, _DOUBLE))
     return function

@@ -34,7 +34,6 @@ from shine.compiler.llvm.target import register_bytes
 from shine.evaluate.gradient.instructions import (
     LISTS,
     OPERAND_BYTES,
-    Assemble,
     list_bytes,
     slopes_of,
     tile_lanes,
@@ -83,7 +82,7 @@ class Assembled:
     Parameters
     ----------
     build : ir.IRBuilder
-    assemble : Assemble
+    assembler : ir.Function
     job : Job
     individual : ir.Value
     wanted : Variables
@@ -101,7 +100,7 @@ class Assembled:
     def __init__(
         self,
         build: ir.IRBuilder,
-        assemble: Assemble,
+        assembler: ir.Function,
         job: Job,
         individual: ir.Value,
         wanted: Variables,
@@ -151,7 +150,7 @@ class Assembled:
         with build.if_then(build.not_(self.again)):
             memory = columns, job["derived"], instructions, nodes, job["constants"], job["tiles"]
             rest = length, own, build.select(keeps, stride, length), self.mask, normal, job["most"], self.residual
-            assemble(build, [codes, size, job["functions"], *memory, *rest])
+            build.call(assembler, [codes, size, job["functions"], *memory, *rest])
         apart = list_bytes(build, size, instruction_bytes)
         self.lists = [element_pointer(build, instructions, build.mul(apart, number(i)), _BYTE) for i in range(LISTS)]
 

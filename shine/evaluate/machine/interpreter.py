@@ -48,7 +48,7 @@ from shine.compiler.codegen.numbers import Numbers
 from shine.evaluate.losses.row_errors import variant_of
 from shine.evaluate.machine.assembler import emit_assembler
 from shine.evaluate.machine.instructions import HANDLER_POINTER, emit_tables
-from shine.evaluate.machine.job import JOB, SCRATCH, Job, emit_worker_loop, job_entry, job_fields
+from shine.evaluate.machine.job import JOB, Job, emit_worker_loop, job_entry, job_fields
 from shine.evaluate.machine.tiles import ROW_GROUP, over_parts, padded_rows, tile_length, tile_rows
 from shine.evaluate.scores import LARGE_SQUARE, SMALL_SQUARE
 from shine.lang.forms.tree import Primitive
@@ -112,16 +112,14 @@ class _Driver:
     def _assemble(self, build: ir.IRBuilder, job: Job, individual: ir.Value) -> ir.Value:
         """Assemble a tape; return the bytes of a tile: less if many are alive."""
         row = build.mul(individual, job["width"])
-        most = build.call(
-            self.assemble,
-            [
-                job_entry(build, job, "codes", row, 2),
-                job_entry(build, job, "values", row, 8),
-                load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64),
-                job["functions"],
-                *(build.inttoptr(job[field], POINTER) for field in ("columns", "derived", "nested", *SCRATCH)),
-            ],
+        tape = job_entry(build, job, "codes", row, 2), job_entry(build, job, "values", row, 8)
+        size = load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64)
+        columns, instructions, operands = (
+            build.inttoptr(job[field], POINTER) for field in ("columns", "instructions", "operands")
         )
+        known, memory = (job["derived"], job["nested"]), (job["tiles"], job["result"])
+        given = [*tape, size, job["functions"], columns, *known, instructions, operands, *memory]
+        most = build.call(self.assemble, given)
         return tile_length(build, most, ROW_GROUP * self.numbers.bytes)
 
     def _run(self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, length: ir.Value) -> None:

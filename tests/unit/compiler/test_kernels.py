@@ -137,6 +137,42 @@ def test_words_of_a_job_are_numbers_arrays_and_functions():
     assert total({"count": 3, "change": shift, "values": values}) == 10.5
 
 
+Write = Callable[[Floats, int], None]
+Twice = Callable[[int], int]
+
+
+def put(values: Floats, number: int) -> None:
+    """Write a whole number."""
+    values[0] = number
+
+
+def twice(number: int) -> int:
+    """A whole number twice."""
+    return number + number
+
+
+def steer(write: Write, values: Floats, most: int, function: int, factors: Floats) -> float:
+    """Call functions that return nothing and a whole number."""
+    double: Twice = function
+    write(values, double(most))
+    return values[0] * factors[1]
+
+
+def test_functions_return_what_their_types_say_and_parameters_may_be_known():
+    module = ir.Module()
+    functions = {kernel: emit_kernel(module, kernel, (), "external") for kernel in (put, twice)}
+    kind = ir.ArrayType(ir.DoubleType(), 2)
+    factors = ir.GlobalVariable(module, kind, "factors")
+    factors.initializer = ir.Constant(kind, [2.0, -1.0])
+    known = {"most": 4, "function": functions[twice], "factors": factors, "other": 1}
+    assert len(emit_kernel(module, steer, (), "external", known).args) == 2
+    values = np.zeros(1)
+    with Engine(str(module)) as engine:
+        native = engine.function("steer", ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p)
+        assert native(engine.address("put"), values.ctypes.data) == -8.0 == -values[0]
+    assert steer(put, values, 4, twice, np.array([2.0, -1.0])) == -8.0
+
+
 def lambdas(n: int, found: Floats) -> None:
     """Not a kernel."""
     found[0] = [n][0]
