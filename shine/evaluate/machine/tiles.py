@@ -30,19 +30,17 @@ def tile_rows(dtype: str) -> int:
     return TILE_BYTES // np.dtype(dtype).itemsize
 
 
-def tile_length(build: ir.IRBuilder, tiles: ir.Value, shortest: int) -> ir.Value:
-    """Bytes of a tile: `TILE_BYTES`, halved until all `tiles` fit into the cache, but at least `shortest`."""
-    length: ir.Value = number(TILE_BYTES)
-    for _ in range((TILE_BYTES // shortest).bit_length() - 1):
-        too_much = build.icmp_unsigned(">", build.mul(tiles, length), number(CACHE_BYTES))
-        length = build.select(too_much, build.lshr(length, number(1)), length)
+def tile_length(tiles: int, shortest: int) -> int:
+    """Bytes of a tile: `TILE_BYTES`, halved until all `tiles` fit into the cache, but at least `shortest`; a kernel."""
+    length = TILE_BYTES
+    while length > shortest and tiles * length > CACHE_BYTES:
+        length = length >> 1
     return length
 
 
-def padded_rows(build: ir.IRBuilder, rows: ir.Value) -> ir.Value:
-    """A number of rows, padded to a multiple of `ROW_GROUP`."""
-    group = number(ROW_GROUP)
-    return build.mul(build.udiv(build.add(rows, number(ROW_GROUP - 1)), group), group)
+def padded_rows(rows: int) -> int:
+    """A number of rows, padded to a multiple of `ROW_GROUP`; a kernel."""
+    return (rows + (ROW_GROUP - 1)) & -ROW_GROUP
 
 
 @contextmanager
