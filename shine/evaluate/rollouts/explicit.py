@@ -199,12 +199,15 @@ def write_dense(
     weights = np.empty(7)
     while progress[REACHED] < item["count"] and not times[progress[REACHED]] > then:
         share = (times[progress[REACHED]] - now) / h
-        for stage in (0, 1, 2, 3, 4, 5, 6):
+        for stage in (0, 2, 3, 4, 5, 6):  # the second stage has no weight
             own, first = STAGES[COUNT * 6 + stage], 1.0 if stage == 0 else 0.0
             bent = 2.0 * own - first - (1.0 if stage == 6 else 0.0)
             inner = share * ((1.0 - share) * DENSE[stage] + bent) + (first - own)
             weights[stage] = h * share * ((1.0 - share) * inner + own)
         for place in range(0, extended, WIDTH):
-            found[place:][:WIDTH] = state[place:][:WIDTH] + weighted(1.0, weights, k[place:], extended)
+            total = weights[0] * k[place:][:WIDTH]
+            for stage in (2, 3, 4, 5, 6):
+                total = total + weights[stage] * k[stage * extended + place :][:WIDTH]
+            found[place:][:WIDTH] = state[place:][:WIDTH] + total
         write(item, progress[REACHED], found)
         progress[REACHED] += 1
