@@ -1,67 +1,33 @@
 """Loops over arrays as native code, written as plain Python functions of numbers and flat arrays.
 
-A kernel has assignments, `for ... in range(...)`, `while`, `if`, elements of arrays and their rests `array[first:]`,
-arithmetic, comparisons, `min`, `max`, `abs`, `sqrt` and `int`, numbers of its module, and calls of functions of the
-same kind, which `return` at most at their end. `name: Floats = job["word"]` gives the array at an address, or a
-function, which returns a float64; `np.empty(2)` is room on the stack, which only the kernel has. A kernel means what it
-means in Python, except that whole numbers have 64 bits and wrap, that `>>` shifts in zeros, that no index is checked,
-that a conditional expression computes both values, and that an array which a kernel of `native_functions` writes to
-overlaps none of the others.
+A kernel has assignments, `for ... in range(...)`, `for ... in (0, 1)`, which is unrolled, `while`, which may `break`,
+`if`, elements of arrays and their rests `array[first:]`, arithmetic, comparisons, `min`, `max`, `abs`, `sqrt` and
+`int`, numbers and flat float64 arrays of its module, and calls of functions of the same kind, which `return` at most at
+their end. `name: Floats = job["word"]` gives the array at an address, or a function of such a type;
+`np.empty(2)` is room on the stack, which only the kernel has. `array[first:][:4]` and `np.zeros(4)` are vectors, for
+arithmetic, also with numbers, `abs`, and comparisons in `np.where`.
+
+A kernel means what it means in Python, except that whole numbers have 64 bits and wrap, that `>>` shifts in zeros, that
+`**` is the power of formulas, that no index is checked, that a vector is a copy, that a conditional expression computes
+both values, and that an array which a kernel of `native_functions` writes to overlaps none of the others.
 """
 
 from __future__ import annotations
 
-import ast
 import ctypes
 import hashlib
-import inspect
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, reduce
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 
-from shine.base.typing import ELEMENTS
-from shine.compiler.codegen.blocks import (
-    I64,
-    POINTER,
-    FunctionPointer,
-    counted,
-    declare,
-    element_pointer,
-    intrinsic,
-    load,
-    number,
-    store,
-)
+from shine.compiler.codegen.blocks import I64, POINTER, declare, load, number
 from shine.compiler.codegen.numbers import source_digest
+from shine.compiler.kernel_code import Emission, type_of
 from shine.compiler.llvm import Engine
 from shine.compiler.llvm.object_layout import HEAD, WORD
-
-DOUBLE, BIT = ir.DoubleType(), ir.IntType(1)
-
-_WHOLE = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor",
-          ast.RShift: "lshr", ast.LShift: "shl"}  # fmt: skip
-_REAL = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
-_COMPARISONS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-
-_TYPES = {"int": I64, "Address": I64, "float": DOUBLE, "None": ir.VoidType()}
-_INTRINSICS = {"abs": "llvm.fabs", "sqrt": "llvm.sqrt"}
-
-
-class _ArrayPointer(ir.PointerType):
-    """A pointer that knows the elements it points to."""
-
-    def __init__(self, element: type[np.generic]) -> None:
-        super().__init__()
-        self.element = DOUBLE if element is np.float64 else ir.IntType(8 * np.dtype(element).itemsize)
-
-
-def _type_of(annotation: str) -> ir.Type:
-    """Of a number, or of an address: of elements, of the words of a job, of a function."""
-    return _ArrayPointer(ELEMENTS[annotation]) if annotation in ELEMENTS else _TYPES.get(annotation, POINTER)
 
 
 def native_functions(name: str, kernels: Iterable[Callable[..., None]]) -> dict[str, Any]:
@@ -96,18 +62,20 @@ def native_functions(name: str, kernels: Iterable[Callable[..., None]]) -> dict[
     digest = hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
     meaning = ("kernels", source_digest("lang"), digest, name, str(HEAD))
     engine = Engine.kept(entries.values(), meaning, emitted, vectorize=True)
-    return {
-        kernel.__name__: engine.function(
-            entry,
-            None,
-            *(ctypes.c_int64 if _type_of(each) == I64 else ctypes.c_void_p for each in _parameters(kernel).values()),
-        )
-        for kernel, entry in entries.items()
-    }
+    found = {}
+    for kernel, entry in entries.items():
+        kinds = [type_of(kind, kernel.__globals__) for name, kind in kernel.__annotations__.items() if name != "return"]
+        types = (ctypes.c_int64 if kind == I64 else ctypes.c_void_p for kind in kinds)
+        found[kernel.__name__] = engine.function(entry, None, *types)
+    return found
 
 
 def emit_kernel(
-    module: ir.Module, kernel: Callable[..., object], words: Sequence[str] = (), linkage: str = "internal"
+    module: ir.Module,
+    kernel: Callable[..., object],
+    words: Sequence[str] = (),
+    linkage: str = "internal",
+    known: Mapping[str, Any] = MappingProxyType({}),
 ) -> ir.Function:
     """A kernel as a function of a module, which other kernels there call by its name.
 
@@ -120,217 +88,26 @@ def emit_kernel(
         Names of the words of a job.
     linkage : str
         ``"external"`` for a function that Python calls.
+    known : mapping of str to int or ir.GlobalValue
+        Values of parameters that the function does not take; other names do not matter.
     """
-    types = [_type_of(each) for each in _parameters(kernel).values()]
-    labels = list(_parameters(kernel))
-    function = declare(module, kernel.__name__, _type_of(kernel.__annotations__["return"]), types, labels)
+    types = {name: type_of(kind, kernel.__globals__) for name, kind in kernel.__annotations__.items()}
+    result = types.pop("return")
+    free = {name: kind for name, kind in types.items() if name not in known}
+    function = declare(module, kernel.__name__, result, list(free.values()), list(free))
     function.linkage = linkage
-    emission = _Emission(function, words)
-    found = emission.body(kernel, function.args)
+    emission = Emission(function, words)
+    given = dict(zip(free, function.args, strict=True))
+    for name in types.keys() - free.keys():
+        value = known[name]
+        if types[name] == I64:
+            given[name] = number(value) if isinstance(value, int) else value.ptrtoint(I64)
+        else:
+            value.type, given[name] = types[name], value
+    found = emission.body(kernel, [given[name] for name in types])
     if found is None:
         emission.build.ret_void()
     else:
         emission.build.ret(found)
     emission.at_entry.branch(function.blocks[1])
     return function
-
-
-def _parameters(kernel: Callable[..., object]) -> dict[str, str]:
-    return {name: kind for name, kind in kernel.__annotations__.items() if name != "return"}
-
-
-class _Emission:
-    """The native code of one kernel; each variable is a slot on the stack, which LLVM turns into registers."""
-
-    def __init__(self, function: ir.Function, words: Sequence[str]) -> None:
-        self.module, self.words = function.module, words
-        self.at_entry = ir.IRBuilder(function.append_basic_block("entry"))
-        self.build = ir.IRBuilder(function.append_basic_block("body"))
-        self.scope: dict[str, Any] = {}
-        self.slots: dict[str, ir.Value] = {}
-        self.types: dict[str, ir.Type] = {}
-
-    def body(self, function: Callable[..., object], given: Sequence[ir.Value]) -> ir.Value | None:
-        """Emit what a function does with these arguments; its variables are its own. What it returns."""
-        caller = dict(vars(self))
-        definition = _definition(function)
-        self.scope, self.slots, self.types = function.__globals__, {}, {}
-        for parameter, value in zip(definition.args.args, given, strict=True):
-            self.assign(ast.Name(parameter.arg), value)
-        *body, end = definition.body[1:]  # the first is the docstring
-        returned = end.value if isinstance(end, ast.Return) else None
-        self.statements(body if returned else [*body, end])
-        found = returned and self.value(returned)
-        vars(self).update(caller)
-        return found
-
-    def statements(self, body: Sequence[ast.stmt]) -> None:
-        """Emit statements in order."""
-        build = self.build
-        for statement in body:
-            match statement:
-                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-                    for target, value in zip(targets, [self.value(each) for each in values], strict=True):
-                        self.assign(target, value)
-                case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Subscript(value=array, slice=ast.Slice())):
-                    for place, target in enumerate(targets):
-                        self.assign(target, self.value(ast.Subscript(array, ast.Constant(place))))
-                case ast.Assign(targets=[target], value=value):
-                    self.assign(target, self.value(value))
-                case ast.AnnAssign(target=target, annotation=ast.Name(id=kind), value=ast.expr() as value):
-                    self.assign(target, build.inttoptr(self.value(value), _type_of(kind)))
-                case ast.AugAssign(target=target, op=operator, value=value):
-                    self.assign(target, self.binary(operator, self.value(target), self.value(value)))
-                case ast.For(target=target, iter=ast.Call(args=limits), body=inner):
-                    *start, stop = map(self.value, limits)
-                    with counted(build, start[0] if start else number(0), stop) as loop:
-                        self.assign(target, loop.index)
-                        self.statements(inner)
-                case ast.While(test=test, body=inner):
-                    head, again, done = (build.append_basic_block(label) for label in ("test", "again", "done"))
-                    build.branch(head)
-                    build.position_at_end(head)
-                    build.cbranch(self.truth(test), again, done)
-                    build.position_at_end(again)
-                    self.statements(inner)
-                    build.branch(head)
-                    build.position_at_end(done)
-                case ast.If(test=test, body=inner, orelse=orelse):
-                    with build.if_else(self.truth(test)) as (then, otherwise):
-                        with then:
-                            self.statements(inner)
-                        with otherwise:
-                            self.statements(orelse)
-                case ast.Expr(value=ast.Call() as call):
-                    self.value(call)
-                case _:
-                    raise NotImplementedError(f"a kernel has no {ast.unparse(statement)}")
-
-    def assign(self, target: ast.expr, value: ir.Value) -> None:
-        """Give a variable or an element a value; the first value of a variable decides its type."""
-        value = self.build.zext(value, I64) if value.type == BIT else value
-        match target:
-            case ast.Name(id=name):
-                if name not in self.slots:
-                    self.slots[name], self.types[name] = self.slot(value.type), value.type
-                self.build.store(value, self.slots[name])
-            case ast.Subscript(value=array, slice=index):
-                pointer = self.value(array)
-                element = pointer.type.element
-                if element == DOUBLE:
-                    value = self.real(value)
-                elif element != value.type:
-                    value = self.build.trunc(value, element)
-                store(self.build, value, pointer, self.value(index), element)
-
-    def slot(self, kind: ir.Type) -> ir.Value:
-        """Room for a variable, outside of all loops."""
-        slot = self.at_entry.alloca(kind)
-        slot.type = POINTER
-        return slot
-
-    def truth(self, node: ast.expr) -> ir.Value:
-        """Whether an expression holds; the second part of `and` and `or` is computed only if it decides."""
-        build = self.build
-        match node:
-            case ast.BoolOp(op=operator, values=[first, *rest]):
-                slot = self.slot(BIT)
-                build.store(self.truth(first), slot)
-                for each in rest:
-                    known = build.load(slot, typ=BIT)
-                    with build.if_then(known if isinstance(operator, ast.And) else build.not_(known)):
-                        build.store(self.truth(each), slot)
-                return build.load(slot, typ=BIT)
-            case ast.Compare(left=left, ops=operators, comparators=others):
-                values = [self.value(each) for each in (left, *others)]
-                return reduce(build.and_, map(self.comparison, operators, values, values[1:]))
-            case ast.UnaryOp(op=ast.Not(), operand=inner):
-                return build.not_(self.truth(inner))
-        return build.icmp_signed("!=", self.value(node), number(0))
-
-    def comparison(self, operator: ast.cmpop, a: ir.Value, b: ir.Value) -> ir.Value:
-        """Whether a comparison of two numbers holds; of NaN only `!=` does."""
-        if DOUBLE not in (a.type, b.type):
-            return self.build.icmp_signed(_COMPARISONS[type(operator)], a, b)
-        compare = self.build.fcmp_unordered if isinstance(operator, ast.NotEq) else self.build.fcmp_ordered
-        return compare(_COMPARISONS[type(operator)], self.real(a), self.real(b))
-
-    def value(self, node: ast.expr) -> ir.Value:
-        """The value of an expression: a whole number, a float64 or an address."""
-        build = self.build
-        match node:
-            case ast.Constant(value=int() | float() as value):
-                return number(value) if isinstance(value, int) else ir.Constant(DOUBLE, value)
-            case ast.Name(id=name):
-                known = self.slots.get(name)
-                if known is None:
-                    return self.value(ast.Constant(self.scope[name]))
-                return build.load(known, typ=self.types[name])
-            case ast.Subscript(value=job, slice=ast.Constant(value=str() as word)):
-                return load(build, self.value(job), number(self.words.index(word)), I64, I64)
-            case ast.Subscript(value=array, slice=ast.Slice(lower=ast.expr() as first, upper=None)):
-                pointer = self.value(array)
-                rest = element_pointer(build, pointer, self.value(first), pointer.type.element)
-                rest.type = pointer.type
-                return rest
-            case ast.Subscript(value=array, slice=index):
-                pointer = self.value(array)
-                element = pointer.type.element
-                found = load(build, pointer, self.value(index), element, element)
-                if element in (I64, DOUBLE):
-                    return found
-                return build.zext(found, I64) if element.width == 8 else build.sext(found, I64)
-            case ast.BinOp(left=left, op=operator, right=right):
-                return self.binary(operator, self.value(left), self.value(right))
-            case ast.UnaryOp(op=ast.USub(), operand=inner):
-                negated = self.value(inner)
-                return build.fneg(negated) if negated.type == DOUBLE else build.neg(negated)
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                return build.select(self.truth(test), self.value(body), self.value(orelse))
-            case ast.Call(func=ast.Attribute(attr="empty"), args=[ast.Constant(value=int() as count), *kind]):
-                array = _ArrayPointer(np.int64 if kind else np.float64)
-                room = self.at_entry.alloca(ir.ArrayType(array.element, count))
-                room.type = array
-                return room
-            case ast.Call(func=ast.Name(id=name), args=given):
-                return self.called(name, [self.value(each) for each in given])
-            case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
-                return build.zext(self.truth(node), I64)
-        raise NotImplementedError(f"a kernel has no {ast.unparse(node)}")
-
-    def binary(self, operator: ast.operator, a: ir.Value, b: ir.Value) -> ir.Value:
-        """An operation on two numbers; a whole one beside a float64 becomes one."""
-        if DOUBLE not in (a.type, b.type):
-            return getattr(self.build, _WHOLE[type(operator)])(a, b)
-        return getattr(self.build, _REAL[type(operator)])(self.real(a), self.real(b))
-
-    def real(self, value: ir.Value) -> ir.Value:
-        """A number as float64."""
-        return value if value.type == DOUBLE else self.build.sitofp(value, DOUBLE)
-
-    def called(self, name: str, given: Sequence[ir.Value]) -> ir.Value | None:
-        """What a function returns; its code is put here unless the module has it."""
-        build = self.build
-        match name, given:
-            case "min", (a, b):
-                return build.select(self.comparison(ast.Lt(), b, a), b, a)
-            case "max", (a, b):
-                return build.select(self.comparison(ast.Gt(), b, a), b, a)
-            case "int", (real,):
-                return build.fptosi(real, I64)
-            case (("abs" | "sqrt"), (real,)):
-                return build.call(intrinsic(self.module, _INTRINSICS[name], DOUBLE, 1), [real])
-        if name in self.slots:
-            address = self.value(ast.Name(name))
-            address.type = FunctionPointer(ir.FunctionType(DOUBLE, [each.type for each in given]))
-            return build.call(address, given)
-        if name in self.module.globals:
-            return build.call(self.module.globals[name], given)
-        return self.body(self.scope[name], given)
-
-
-@cache
-def _definition(function: Callable[..., object]) -> ast.FunctionDef:
-    (definition,) = ast.parse(inspect.getsource(function)).body
-    assert isinstance(definition, ast.FunctionDef)
-    return definition

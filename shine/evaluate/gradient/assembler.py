@@ -16,14 +16,9 @@ There are `LISTS` of instructions: the values that no constant changes, those th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from llvmlite import ir
 
 from shine.base.typing import Address, Codes, Indices
-from shine.compiler.codegen.blocks import I64, number
-from shine.compiler.kernels import emit_kernel
 from shine.evaluate.gradient.instructions import (
     BROADCAST_BYTES,
     DESTINATION,
@@ -33,8 +28,6 @@ from shine.evaluate.gradient.instructions import (
     OPERANDS,
     SLOPE,
     UNCHANGED,
-    Assemble,
-    GradientTables,
 )
 from shine.evaluate.gradient.normal_equations import FIXED_COLUMNS
 from shine.lang.forms.primitives import CONSTANT
@@ -51,18 +44,6 @@ _HANDLER, _DESTINATION, _OPERANDS = HANDLER // 8, DESTINATION // 8, OPERANDS // 
 _STILL, _CURSOR, _TILE, _CONSTANTS = range(4)
 """The state of the assembler: places of the next value that no constant changes and of the next other instruction; the
 next free tile; constants seen on the way up, and those left on the way down."""
-
-
-def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int) -> Assemble:
-    """Emit `assemble` for instructions of `size` bytes."""
-    function = emit_kernel(module, assemble)
-
-    def call(build: ir.IRBuilder, given: Sequence[ir.Value]) -> None:
-        addresses = [build.ptrtoint(each, I64) for each in (tables.zeros, tables.ones, tables.end)]
-        arrays = (tables.arity, tables.forward, tables.varying, tables.adjoint, tables.slopes)
-        build.call(function, [*given, *arrays, number(tables.most_arguments), *addresses, number(size // 8)])
-
-    return call
 
 
 def assemble(

@@ -7,7 +7,7 @@ The fit of an individual alternates between two calls until it stops::
                and write the next trial on the tape -- or stop, and write the best one there        (here)
 
 It stops after a given number of steps, when a step promises too little, or when its goal is out of reach.
-`fit_individuals` runs this loop to its end, while the individual's rows and instructions are in the cache. Where that
+`fit` runs this loop to its end, while the individual's rows and instructions are in the cache. Where that
 would take too long for one call, or the rows come in several blocks, Python runs the loop: it evaluates all individuals
 block by block, then calls `advance` for all of them. Both take the same steps, to the last bit.
 
@@ -23,7 +23,6 @@ from math import inf
 from llvmlite import ir
 
 from shine.base.typing import Codes, Floats, Indices, Mask, Words
-from shine.compiler.codegen.blocks import POINTER, declare
 from shine.compiler.kernels import emit_kernel
 from shine.evaluate.gradient.damped_equations import LINE, scale_equations, solve_equations
 from shine.evaluate.gradient.job import FIT_JOB
@@ -77,19 +76,14 @@ def fitting_numbers(most: int) -> int:
     return _step_numbers(unknowns) + _state_numbers(unknowns) + _record_numbers(unknowns)
 
 
-def emit_fits(module: ir.Module, name: str, evaluate: ir.Function) -> None:
-    """Emit ``name(job)``, which fits each individual of a job, and ``advance(job)``, which takes each from one trial to
-    the next; the words of a job are `FIT_JOB`."""
+def emit_fits(module: ir.Module, evaluate: ir.Function) -> None:
+    """Emit `fit` and `advance` of a job of `FIT_JOB`."""
     emit_kernel(module, take_step, FIT_JOB).attributes.add("noinline")
     emit_kernel(module, advance, FIT_JOB, "external")
-    fits = emit_kernel(module, fit_individuals, FIT_JOB)
-    function = declare(module, name, ir.VoidType(), [POINTER], ["job"])
-    build = ir.IRBuilder(function.append_basic_block("entry"))
-    build.call(fits, [function.args[0], evaluate])
-    build.ret_void()
+    emit_kernel(module, fit, FIT_JOB, "external", {"evaluate": evaluate})
 
 
-def fit_individuals(job: Words, evaluate: Evaluate) -> None:
+def fit(job: Words, evaluate: Evaluate) -> None:
     """The whole fit of each individual of the job."""
     unknowns = job["most"] + LINE
     lines: Floats = job["lines"]

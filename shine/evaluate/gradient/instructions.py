@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from shine.compiler.codegen.blocks import I64, POINTER, broadcast, declare, element_pointer, load, number, store
+from shine.compiler.codegen.blocks import I64, POINTER, declare, element_pointer, load, number, store
 from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.numbers import Numbers, is_elementary
 from shine.compiler.codegen.vecmath.lanes import FusingBuilder, InliningBuilder, Lanes
@@ -49,21 +49,6 @@ LISTS = 3
 
 _BYTE = ir.IntType(8)
 
-Assemble = Callable[[ir.IRBuilder, Sequence[ir.Value]], None]
-"""Emits a call of `shine.evaluate.gradient.assembler.assemble`, given its arguments before the tables."""
-
-
-def list_bytes(build: ir.IRBuilder, count: ir.Value, size: int) -> ir.Value:
-    """Bytes of each list for a tape of so many nodes."""
-    return build.mul(build.add(count, number(1)), number(size))
-
-
-def write_constant(build: ir.IRBuilder, constants: ir.Value, node: ir.Value, value: ir.Value) -> None:
-    """Write the copies of a node's constant."""
-    block = element_pointer(build, constants, build.mul(node, number(BROADCAST_BYTES)), _BYTE)
-    copies = broadcast(build, value, ir.VectorType(value.type, BROADCAST_BYTES // 8))
-    store(build, copies, block, ir.Constant(I64, 0), _BYTE, 8)
-
 
 def gradient_instruction_bytes(arity: int) -> int:
     """Bytes of an instruction for functions up to an arity; an adjoint also takes the function's adjoint and value."""
@@ -75,14 +60,6 @@ def emit_value(module: ir.Module, primitive: Primitive, size: int) -> ir.Functio
     apply = application(primitive)
     name = f"shine.value.{primitive.name}"
     return _emit(module, name, list(range(primitive.arity)), lambda *given: (apply(*given),), size)
-
-
-def slopes_of(build: ir.IRBuilder, function: ir.Value) -> ir.Value:
-    """1 if the handler of a function that varies with a constant computes its slope, too, else 0.
-
-    The adjoint's handler takes this slope in the place of the argument.
-    """
-    return load(build, build.module.globals["shine.table.slopes"], function, I64, I64)
 
 
 def _has_slope(primitive: Primitive) -> bool:
@@ -195,33 +172,37 @@ class GradientTables:
 
     Parameters
     ----------
-    arity : ir.Value
+    arities : ir.Value
         i64 of each function.
     forward : ir.Value
         Address of each function's handler.
     varying : ir.Value
         Address of each function's handler where a constant is below.
-    adjoint : ir.Value
+    partials : ir.Value
         An array of shape (functions, `most_arguments`): `NO_PARTIAL`, `UNCHANGED`, or a handler's address.
     slopes : ir.Value
-        Whether each function's handler computes its slope, too (see `slopes_of`).
+        Whether each function's handler computes its slope, too; the adjoint's handler takes it in the place of the
+        argument.
     most_arguments : int
         Largest arity of the functions.
     zeros, ones : ir.Value
         Broadcast constants.
     end : ir.Value
         Address of the handler that ends a list of instructions.
+    size : int
+        Words of an instruction.
     """
 
-    arity: ir.Value
+    arities: ir.Value
     forward: ir.Value
     varying: ir.Value
-    adjoint: ir.Value
+    partials: ir.Value
     slopes: ir.Value
     most_arguments: int
     zeros: ir.Value
     ones: ir.Value
     end: ir.Value
+    size: int
 
 
 def most_arguments(functions: Sequence[Primitive]) -> int:
@@ -243,15 +224,16 @@ def emit_gradient_tables(module: ir.Module, functions: Sequence[Primitive], size
         ]
         adjoint += found + [_table_entry(NO_PARTIAL)] * (most - len(found))
     return GradientTables(
-        arity=table(module, "arity", [number(function.arity) for function in functions]),
+        arities=table(module, "arity", [number(function.arity) for function in functions]),
         forward=table(module, "forward", forward),
         varying=table(module, "varying", varying),
-        adjoint=table(module, "adjoint", adjoint),
+        partials=table(module, "adjoint", adjoint),
         slopes=table(module, "slopes", [number(int(_has_slope(function))) for function in functions]),
         most_arguments=most,
         zeros=_broadcast_table(module, "zeros", 0.0),
         ones=_broadcast_table(module, "ones", 1.0),
         end=emit_end(module),
+        size=size // 8,
     )
 
 

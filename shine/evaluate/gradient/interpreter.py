@@ -18,25 +18,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from llvmlite import ir
 
-from shine.compiler.codegen.blocks import I64, POINTER, Variables, counted, declare, load, number
-from shine.evaluate.gradient.assembler import emit_gradient_assembler
-from shine.evaluate.gradient.constant_fitting import emit_fits
-from shine.evaluate.gradient.grouped import GroupedEquations
-from shine.evaluate.gradient.instructions import (
-    Assemble,
-    emit_gradient_tables,
-    gradient_instruction_bytes,
-    most_arguments,
+from shine.base.typing import Codes, Floats, Indices, Words
+from shine.compiler.kernels import emit_kernel
+from shine.evaluate.gradient.assembler import assemble
+from shine.evaluate.gradient.constant_fitting import Evaluate, emit_fits
+from shine.evaluate.gradient.grouped import grouped
+from shine.evaluate.gradient.instructions import emit_gradient_tables, gradient_instruction_bytes, most_arguments
+from shine.evaluate.gradient.job import GRADIENT_JOB, GROUPED_JOB
+from shine.evaluate.gradient.normal_equations import (
+    ALONE,
+    Assembler,
+    Products,
+    emit_products,
+    plan_run,
+    run_tiles,
 )
-from shine.evaluate.gradient.job import GRADIENT_JOB
-from shine.evaluate.gradient.normal_equations import ALONE, Assembled
-from shine.evaluate.machine.job import emit_worker_loop, job_entry, job_fields
-from shine.evaluate.machine.tiles import over_parts
+from shine.evaluate.machine.job import emit_worker_loop
 from shine.lang.forms.tree import Primitive
-
-_DOUBLE = ir.DoubleType()
 
 NORMAL, FIT, ADVANCE = "normal", "fit", "advance"
 """Names of the functions of a job: normal equations; whole fits; and those that take each individual from one trial of
@@ -56,49 +57,66 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     """
     module = ir.Module(name="gradient_machine")
     size = gradient_instruction_bytes(most_arguments(functions))
-    assemble = emit_gradient_assembler(module, emit_gradient_tables(module, functions, size), size)
-    _emit_drivers(module, assemble, size)
+    known = vars(emit_gradient_tables(module, functions, size)) | {
+        "plain": emit_products(module, weighted=False),
+        "weighted": emit_products(module, weighted=True),
+    }
+    known["assembler"] = emit_kernel(module, assemble, known=known)
+    # Jobs begin alike.
+    known["evaluate"] = emit_kernel(module, evaluate, GRADIENT_JOB[:-2], known=known)
+    emit_kernel(module, normal, GRADIENT_JOB, "external", known)
+    emit_fits(module, known["evaluate"])
+    emit_kernel(module, grouped, GROUPED_JOB, "external", known)
     emit_worker_loop(module)
     return module
 
 
-def _emit_drivers(module: ir.Module, assemble: Assemble, size: int) -> None:
-    """Emit the functions of normal equations and of fits."""
-    evaluate = _emit_evaluate(module, assemble, size)
-    function = declare(module, NORMAL, ir.VoidType(), [POINTER], ["job"])
-    build = ir.IRBuilder(function.append_basic_block("entry"))
-    pointer = function.args[0]
-    job = job_fields(build, pointer, GRADIENT_JOB)
-    numbers = build.add(build.mul(job["stride"], job["stride"]), number(1))
-    with counted(build, job["first"], job["last"]) as loop:
-        line = job_entry(build, job, "lines", loop.index, 16)
-        limit = load(build, job_entry(build, job, "limits", loop.index, 8), number(0), _DOUBLE, _DOUBLE)
-        state = job_entry(build, job, "out", loop.index, build.mul(numbers, number(8)))
-        with build.if_then(build.fcmp_ordered(">=", limit, ir.Constant(_DOUBLE, 0.0))):
-            build.call(evaluate, [pointer, loop.index, line, limit, state, job["most"], number(ALONE)])
-    build.ret_void()
-    emit_fits(module, FIT, evaluate)
-    GroupedEquations(module, GROUPED, assemble, size).emit()
+def normal(job: Words, evaluate: Evaluate) -> None:
+    """Measure the normal equations of each individual of the job."""
+    lines: Floats = job["lines"]
+    limits: Floats = job["limits"]
+    out: Floats = job["out"]
+    for individual in range(job["first"], job["last"]):
+        if limits[individual] >= 0.0:
+            state = out[individual * (job["stride"] * job["stride"] + 1) :]
+            evaluate(job, individual, lines[2 * individual :], limits[individual], state, job["most"], ALONE)
 
 
-def _emit_evaluate(module: ir.Module, assemble: Assemble, size: int) -> ir.Function:
-    """Internal function ``evaluate(job, individual, line, limit, state, most, kind)``: assemble a tape, then run all
-    tiles.
+def evaluate(
+    job: Words,
+    individual: int,
+    line: Floats,
+    limit: float,
+    state: Floats,
+    most: int,
+    kind: int,
+    assembler: Assembler,
+    slopes: Indices,
+    size: int,
+    plain: Products,
+    weighted: Products,
+) -> float:
+    """Assemble a tape, then run all tiles; the sum of errors.
 
-    The job is one of `GRADIENT_JOB` or of `FIT_JOB`, which begin alike. `line` points to slope and intercept, `state`
-    to the sum of errors and the matrix that the function adds to; the matrix has the first `most` constants. The
-    function stops once the sum exceeds the limit, if errors are never negative. `kind` is `ALONE`, ...
+    `line` is slope and intercept, `state` the sum of errors and the matrix that are added to; the matrix has the first
+    `most` constants. It stops once the sum exceeds the limit, if errors are never negative. `kind` is `ALONE`, ...
     """
-    labels = ("job", "individual", "line", "limit", "state", "most", "kind")
-    kinds = [POINTER, I64, POINTER, _DOUBLE, POINTER, I64, I64]
-    function = declare(module, "shine.evaluate", _DOUBLE, kinds, labels)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    pointer, individual, line, limit, state, most, kind = function.args
-    build = ir.IRBuilder(function.append_basic_block("entry"))
-    job = job_fields(build, pointer, GRADIENT_JOB[:-2]) | {"most": most}
-    wanted = Variables(build, further=1, values=0, adjoints=0, numbers=0)
-    with over_parts(build, job, wanted) as (here, begin, end):
-        Assembled(build, assemble, here, individual, wanted, size, kind).run(begin, begin, end, line, limit, state)
-    build.ret(load(build, state, number(0), _DOUBLE, _DOUBLE))
-    return function
+    codes: Codes = job["codes"]
+    values: Floats = job["values"]
+    sizes: Indices = job["sizes"]
+    row, count = individual * job["width"], sizes[individual]
+    plan = np.empty(7, np.int64)
+    further = 1
+    for tail in range(2):
+        begin, end = job["full"] if tail else 0, job["rows"] if tail else job["full"]
+        if begin < end and further:
+            columns: Indices = job["tail_columns"] if tail else job["columns"]
+            loss_columns: Indices = job["tail_loss_columns"] if tail else job["loss_columns"]
+            target = job["tail_target"] if tail else job["target"]
+            weights = job["tail_weights"] if tail else job["weights"]
+            plan_run(job, codes[row:], values[row:], count, columns, most, kind, plan, assembler, slopes, size)
+            further = run_tiles(
+                job, plan, target, weights, loss_columns, begin, begin, end, line, limit, state, job["stride"], kind,
+                plain, weighted,
+            )  # fmt: skip
+    return state[0]

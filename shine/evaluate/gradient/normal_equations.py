@@ -8,20 +8,17 @@ and weights are those of `working_residuals`.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from math import inf
 
 from llvmlite import ir
 
+from shine.base.typing import Address, Codes, Floats, Indices, Words
 from shine.compiler.codegen.blocks import (
     I64,
     POINTER,
-    Variables,
     counted,
     declare,
-    element_pointer,
     horizontal_sums,
     load,
     number,
@@ -32,18 +29,14 @@ from shine.compiler.codegen.numbers import splat
 from shine.compiler.codegen.vecmath.lanes import FusingBuilder, Lanes
 from shine.compiler.llvm.target import register_bytes
 from shine.evaluate.gradient.instructions import (
+    BROADCAST_BYTES,
     LISTS,
     OPERAND_BYTES,
-    Assemble,
-    list_bytes,
-    slopes_of,
+    OPERAND_WORDS,
     tile_lanes,
     tile_operand,
-    write_constant,
 )
-from shine.evaluate.gradient.working_residuals import RESIDUALS
-from shine.evaluate.machine.instructions import HANDLER_POINTER
-from shine.evaluate.machine.job import Job, job_entry
+from shine.evaluate.machine.assembler import Handler
 from shine.evaluate.machine.tiles import ROW_GROUP, padded_rows, tile_length
 from shine.lang.forms.primitives import CONSTANT
 
@@ -53,10 +46,9 @@ FIXED_COLUMNS = 3
 SHORTEST_TILE = ROW_GROUP * 8
 """Bytes of the shortest tile."""
 
-_BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
+_DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _ZERO = ir.Constant(I64, 0)
-
 
 WHOLE_BYTES = 1 << 19
 """Bytes of the memory that keeps the values of an individual for all rows: they should stay in the second cache."""
@@ -65,178 +57,150 @@ ALONE, FIRST, LATER, LAST = range(4)
 """What an evaluation is: one alone, which keeps no values; the first, a later, or the last one of a fit, of whose
 normal equations only the error is wanted."""
 
+Assembler = Callable[..., None]
+"""`shine.evaluate.gradient.assembler.assemble` without the tables."""
 
-@dataclass(frozen=True)
-class _Tile:
-    """A tile: its first row, its offset in bytes, its rows, padded to whole lanes, and whether they have weights."""
+Residuals = Callable[..., float]
+"""Working residuals of a loss (see `working_residuals`)."""
 
-    first: ir.Value
-    offset: ir.Value
-    rows: ir.Value
-    padded: ir.Value
-    weighted: ir.Value
+Products = Callable[..., None]
+"""A function of `emit_products`."""
+
+_LENGTH, COLUMNS, _AGAIN, _MASK, _RESIDUAL, _WEIGHTS, _APART = range(7)
+"""The plan of a run: bytes of a tile; number of columns of the normal equations; whether values are kept and this is
+not the first evaluation; the mask of a tile's offset in memory that may keep all tiles, and where residuals and weights
+are there; and words from one list of instructions to the next."""
+
+_COPIES, _LAST_LIST = BROADCAST_BYTES // 8, LISTS - 1
 
 
-class Assembled:
-    """An individual whose tape is assembled when this is made.
+def plan_run(
+    job: Words,
+    codes: Codes,
+    values: Floats,
+    count: int,
+    columns: Indices,
+    most: int,
+    kind: int,
+    plan: Indices,
+    assembler: Assembler,
+    slopes: Indices,
+    size: int,
+) -> None:
+    """Assemble a tape of `count` nodes, and plan its run.
 
-    Parameters
-    ----------
-    build : ir.IRBuilder
-    assemble : Assemble
-    job : Job
-    individual : ir.Value
-    wanted : Variables
-        A run goes on while `further` is not 0; `values`, `adjoints` and `numbers` are overwritten.
-    instruction_bytes : int
-    kind : ir.Value
-        `ALONE`, ...
-
-    Notes
-    -----
     A fit to few rows keeps all values: those that no constant changes are computed once, and the adjoints only after
     the sum of errors has shown that the trial is better.
     """
+    instructions: Indices = job["instructions"]
+    nodes: Indices = job["nodes"]
+    normal: Indices = job["normal"]
+    copies: Floats = job["constants"]
+    kept, adjoints, numbers = 0, 0, 0
+    for node in range(count):
+        code = codes[node]
+        if code >= job["functions"]:
+            kept += 1 + slopes[code - job["functions"]]
+            adjoints += 1
+        if code == CONSTANT:
+            adjoints += 1
+            numbers += 1
+            write_constant(copies, node, values[node])
+    length = tile_length(kept + adjoints, SHORTEST_TILE)
+    # Columns that begin a tile apart do not meet in the same lines of the cache.
+    stride = padded_rows(job["rows"]) * 8 + length
+    keeps = kind != ALONE and job["full"] == 0 and (kept + 2) * stride <= WHOLE_BYTES
+    plan[_LENGTH], plan[COLUMNS], plan[_APART] = length, min(numbers, most) + FIXED_COLUMNS, (count + 1) * size
+    plan[_AGAIN], plan[_MASK] = keeps and kind != FIRST, -1 if keeps else 0
+    # The residuals and the weights come first, then the values.
+    plan[_RESIDUAL] = job["whole"] if keeps else job["residual"]
+    plan[_WEIGHTS] = job["whole"] + stride if keeps else job["scratch"]
+    own = job["whole"] + 2 * stride if keeps else job["tiles"]
+    if not plan[_AGAIN]:
+        apart = stride if keeps else length
+        assembler(
+            codes, count, job["functions"], columns, job["derived"], instructions, nodes, job["constants"],
+            job["tiles"], length, own, apart, plan[_MASK], normal, most, plan[_RESIDUAL],
+        )  # fmt: skip
 
-    def __init__(
-        self,
-        build: ir.IRBuilder,
-        assemble: Assemble,
-        job: Job,
-        individual: ir.Value,
-        wanted: Variables,
-        instruction_bytes: int,
-        kind: ir.Value | int = ALONE,
-    ) -> None:
-        self.build, self.job, self.wanted, self.kind = build, job, wanted, number(kind)
-        row = build.mul(individual, job["width"])
-        codes, constants = job_entry(build, job, "codes", row, 2), job_entry(build, job, "values", row, 8)
-        size = load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64)
-        columns, instructions, nodes, copies, normal = (
-            build.inttoptr(job[field], POINTER) for field in ("columns", "instructions", "nodes", "constants", "normal")
-        )
-        wanted["values"], wanted["adjoints"], wanted["numbers"] = 0, 0, 0
 
-        def count(what: str, more: ir.Value) -> None:
-            wanted[what] = build.add(wanted[what], more)
+def write_constant(copies: Floats, node: int, value: float) -> None:
+    """Write the copies of a node's constant."""
+    copies[node * _COPIES :][:_COPIES] = value
 
-        with counted(build, number(0), size) as node:
-            code = build.zext(load(build, codes, node.index, ir.IntType(16), ir.IntType(16)), I64)
-            with build.if_then(build.icmp_unsigned(">=", code, job["functions"])):
-                count("values", build.add(number(1), slopes_of(build, build.sub(code, job["functions"]))))
-                count("adjoints", number(1))
-            with build.if_then(build.icmp_unsigned("==", code, number(CONSTANT))):
-                count("adjoints", number(1))
-                count("numbers", number(1))
-                write_constant(build, copies, node.index, load(build, constants, node.index, _DOUBLE, _DOUBLE))
-        values, numbers = wanted["values"], wanted["numbers"]
-        length = self.length = tile_length(build, build.add(values, wanted["adjoints"]), SHORTEST_TILE)
-        fitted = build.select(build.icmp_unsigned("<", numbers, job["most"]), numbers, job["most"])
-        self.columns = build.add(fitted, number(FIXED_COLUMNS))
-        """Number of columns of the normal equations."""
-        # Columns that begin a tile apart do not meet in the same lines of the cache.
-        stride = build.add(build.mul(padded_rows(build, job["rows"]), number(8)), length)
-        fits = build.icmp_unsigned("<=", build.mul(build.add(values, number(2)), stride), number(WHOLE_BYTES))
-        in_one_place = build.icmp_unsigned("==", job["full"], number(0))
-        keeps = build.and_(build.and_(fits, in_one_place), build.icmp_unsigned("!=", self.kind, number(ALONE)))
-        self.again = build.and_(keeps, build.icmp_unsigned("!=", self.kind, number(FIRST)))
-        """Whether values are kept and this is not the first evaluation."""
-        self.mask = build.select(keeps, number(-1), number(0))
-        # The residuals and the weights come first, then the values.
-        whole = [build.add(job["whole"], build.mul(number(i), stride)) for i in range(3)]
-        self.residual, self.weights, own = (
-            build.select(keeps, there, job[name])
-            for there, name in zip(whole, ("residual", "scratch", "tiles"), strict=True)
-        )
-        with build.if_then(build.not_(self.again)):
-            memory = columns, job["derived"], instructions, nodes, job["constants"], job["tiles"]
-            rest = length, own, build.select(keeps, stride, length), self.mask, normal, job["most"], self.residual
-            assemble(build, [codes, size, job["functions"], *memory, *rest])
-        apart = list_bytes(build, size, instruction_bytes)
-        self.lists = [element_pointer(build, instructions, build.mul(apart, number(i)), _BYTE) for i in range(LISTS)]
 
-    def run(
-        self, origin: ir.Value, begin: ir.Value, end: ir.Value, line: ir.Value, limit: ir.Value, state: ir.Value
-    ) -> None:
-        """Run the instructions over some rows, tile after tile, until the errors exceed the limit.
+def run_tiles(
+    job: Words,
+    plan: Indices,
+    target: Address,
+    weights: Address,
+    loss_columns: Indices,
+    origin: int,
+    begin: int,
+    end: int,
+    line: Floats,
+    limit: float,
+    state: Floats,
+    stride: int,
+    kind: int,
+    plain: Products,
+    weighted: Products,
+) -> int:
+    """Run the instructions over some rows, tile after tile, until the errors exceed the limit; whether they do not.
 
-        `origin` is the row that the columns of the data begin with; `line` points to slope and intercept, `state` to
-        the sum of errors and the matrix of the normal equations, which are added to.
-        """
-        build, job = self.build, self.job
-        still, varying, _ = self.lists
-        wanted = build.icmp_unsigned("!=", self.kind, number(LAST))
-        with self._tiles(origin, begin, end) as tile:
-            with build.if_then(build.not_(self.again)):
-                self._call(still, tile)
-            self._call(varying, tile)
-            self._add_errors(tile, line, state)
-            with build.if_then(build.and_(wanted, build.not_(self.again))):
-                self._add_products(tile, state)
-            total = load(build, state, number(0), _DOUBLE, _DOUBLE)
-            # A NaN sum also ends the evaluation: it stays NaN.
-            bounded = build.icmp_unsigned("!=", job["bounded"], number(0))
-            most = build.select(bounded, limit, ir.Constant(_DOUBLE, math.inf))
-            self.wanted["further"] = build.zext(build.fcmp_ordered("<=", total, most), I64)
-        with build.if_then(build.and_(wanted, self.again)), self._tiles(origin, begin, end) as tile:
-            self._add_products(tile, state)
-
-    @contextmanager
-    def _tiles(self, origin: ir.Value, begin: ir.Value, end: ir.Value) -> Iterator[_Tile]:
-        """A loop over the tiles as long as the run goes on."""
-        build, step = self.build, self.build.udiv(self.length, number(8))
-        with (
-            counted(build, begin, end, step) as tile,
-            build.if_then(build.icmp_unsigned("!=", self.wanted["further"], number(0))),
-        ):
-            left = build.sub(end, tile.index)
-            rows = build.select(build.icmp_unsigned("<", left, step), left, step)
-            padded = build.and_(build.add(rows, number(LANES - 1)), number(-LANES))
+    `origin` is the row that the columns of the data begin with; `line` is slope and intercept, `state` the sum of
+    errors and the matrix of the normal equations, which are added to.
+    """
+    lists: Indices = job["instructions"]
+    functions: Indices = job["residuals"]
+    scales: Floats = job["scales"]
+    normal: Indices = job["normal"]
+    step = plan[_LENGTH] >> 3
+    # The second pass adds the products of kept values.
+    further = 1
+    for again in range(1 + (plan[_AGAIN] and kind != LAST)):
+        first = begin
+        while first < end and further:
+            rows = min(end - first, step)
+            padded = (rows + (LANES - 1)) & -LANES
             # Padding rows have weight 0.
-            own = build.icmp_unsigned("!=", build.or_(self.job["weighted"], build.sub(padded, rows)), number(0))
-            yield _Tile(tile.index, build.mul(build.sub(tile.index, origin), number(8)), rows, padded, own)
-
-    def _call(self, first: ir.Value, tile: _Tile) -> None:
-        """Run a list of instructions over a tile."""
-        build = self.build
-        handler = load(build, first, number(0), _BYTE, HANDLER_POINTER, 8)
-        build.call(handler, [first, tile.offset, build.mul(padded_rows(build, tile.rows), number(8))])
-
-    def _kept(self, address: ir.Value, tile: _Tile) -> ir.Value:
-        """The place of a tile in memory that may keep all tiles."""
-        build = self.build
-        return build.inttoptr(build.add(address, build.and_(tile.offset, self.mask)), POINTER)
-
-    def _add_errors(self, tile: _Tile, line: ir.Value, state: ir.Value) -> None:
-        """Add the errors of a tile, and write its residuals."""
-        build, job = self.build, self.job
-        target, weights = (job_entry(build, job, name, tile.first, 8) for name in ("target", "weights"))
-        loss_columns, scales, normal, table = (
-            build.inttoptr(job[name], POINTER) for name in ("loss_columns", "scales", "normal", "residuals")
-        )
-        prediction, mask = tile_operand(build, normal, OPERAND_BYTES * 2, tile.offset)  # column of the prediction
-        residuals = load(build, table, build.zext(tile.weighted, I64), POINTER, RESIDUALS, 8)
-        given = (target, weights, tile.padded, line, loss_columns, tile.first, scales)
-        written = (self._kept(self.residual, tile), self._kept(self.weights, tile))
-        add_to(build, build.call(residuals, [prediction, mask, *given, *written]), state, number(0))
-
-    def _add_products(self, tile: _Tile, state: ir.Value) -> None:
-        """Compute the adjoints of a tile, and add its normal equations."""
-        build, job = self.build, self.job
-        self._call(self.lists[-1], tile)
-        reweighted = build.icmp_unsigned("!=", job["reweighted"], number(0))
-        weighs = build.or_(tile.weighted, reweighted)
-        own = job_entry(build, job, "weights", tile.first, 8)
-        weighing = build.select(reweighted, self._kept(self.weights, tile), own)
-        columns = build.inttoptr(job["normal"], POINTER)
-        for weighted in (False, True):
-            with build.if_then(weighs if weighted else build.not_(weighs)):
-                add = _products_function(build.module, weighted=weighted)
-                given = (columns, self.columns, tile.offset, tile.padded, weighing, state, job["stride"])
-                build.call(add, given)
+            weighs = (job["weighted"] | (padded - rows)) != 0
+            offset, length = (first - origin) * 8, padded_rows(rows) * 8
+            own_weights: Floats = weights + first * 8
+            own_target: Floats = target + first * 8
+            residual: Floats = plan[_RESIDUAL] + (offset & plan[_MASK])
+            working: Floats = plan[_WEIGHTS] + (offset & plan[_MASK])
+            if not again:
+                if not plan[_AGAIN]:
+                    run_list(lists, offset, length)
+                run_list(lists[plan[_APART] :], offset, length)
+                base, offset_mask, step_mask = normal[2 * OPERAND_WORDS :][:3]
+                prediction: Floats = base + (offset & offset_mask)
+                errors: Residuals = functions[weighs]
+                state[0] += errors(
+                    prediction, step_mask, own_target, own_weights, padded, line, loss_columns, first, scales,
+                    residual, working,
+                )  # fmt: skip
+            if again or not (plan[_AGAIN] or kind == LAST):
+                run_list(lists[_LAST_LIST * plan[_APART] :], offset, length)
+                weighing = working if job["reweighted"] else own_weights
+                if weighs or job["reweighted"]:
+                    weighted(normal, plan[COLUMNS], offset, padded, weighing, state, stride)
+                else:
+                    plain(normal, plan[COLUMNS], offset, padded, weighing, state, stride)
+            # A NaN sum also ends the evaluation: it stays NaN.
+            further = state[0] <= (limit if job["bounded"] else inf)
+            first += step
+    return further
 
 
-def _products_function(module: ir.Module, *, weighted: bool) -> ir.Function:
+def run_list(instructions: Indices, offset: int, length: int) -> None:
+    """Run a list of instructions over a tile."""
+    handler: Handler = instructions[0]
+    handler(instructions, offset, length)
+
+
+def emit_products(module: ir.Module, *, weighted: bool) -> ir.Function:
     """Internal function ``products(columns, count, offset, rows, weighing, state, stride)``.
 
     Parameters
@@ -254,8 +218,6 @@ def _products_function(module: ir.Module, *, weighted: bool) -> ir.Function:
     """
     name = f"shine.normal.{'weighted' if weighted else 'plain'}"
     labels = ("columns", "count", "offset", "rows", "weighing", "state", "stride")
-    if name in module.globals:
-        return module.globals[name]
     kinds: list[ir.Type] = [I64 if label in ("count", "offset", "rows", "stride") else POINTER for label in labels]
     function = declare(module, name, ir.VoidType(), kinds, labels)
     function.linkage = "internal"

@@ -29,7 +29,6 @@ from shine.base.typing import Floats
 from shine.compiler.codegen.blocks import (
     I64,
     POINTER,
-    FunctionPointer,
     broadcast,
     counted,
     declare,
@@ -55,9 +54,6 @@ _KINDS = [I64 if label in ("rows", "first", "step_mask") else POINTER for label 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _ZERO = ir.Constant(I64, 0)
-
-RESIDUALS = FunctionPointer(ir.FunctionType(_DOUBLE, _KINDS))
-"""A function that `residuals_module` defines."""
 
 SCALES = ("shortest", "typical")
 """Lengths by which a fit judges steps of the prediction: errors that vanish at a kink count as if they were at least

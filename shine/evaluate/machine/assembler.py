@@ -15,358 +15,300 @@ of a feature that is known as a column becomes that column. Both save work on ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
+import numpy as np
 from llvmlite import ir
 
-from shine.compiler.codegen.blocks import (
-    I64,
-    POINTER,
-    Variables,
-    counted,
-    declare,
-    element_pointer,
-    load,
-    number,
-    store,
-)
+from shine.base.typing import Address, Codes, Floats, Indices
+from shine.compiler.codegen.blocks import I64, POINTER, declare, load
 from shine.compiler.codegen.moments import TILE_BYTES
 from shine.compiler.codegen.numbers import Numbers
+from shine.compiler.kernels import emit_kernel
 from shine.evaluate.machine.instructions import (
+    ARITHMETIC,
     DESTINATION,
     DESTINATION_MASK,
-    FUSED_RADICES,
     HANDLER,
-    HANDLER_POINTER,
     OPERAND_FORMS,
     OPERANDS,
     VECTOR_BYTES,
-    WORDS_BYTES,
     Tables,
-    operand_offset,
 )
-from shine.evaluate.machine.tiles import COLUMN_OPERAND, CONSTANT_OPERAND, TILE_OPERAND, OperandStack
+from shine.evaluate.machine.tiles import COLUMN_OPERAND, CONSTANT_OPERAND, OPERAND_BYTES, TILE_OPERAND
 from shine.lang.forms.primitives import CONSTANT
 
-_BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
+Handler = Callable[[Indices, int, int], None]
+"""A handler, which runs the instructions that begin with its own over so many bytes at an offset."""
+
+_HANDLER, _DESTINATION, _MASK, _OPERANDS = HANDLER // 8, DESTINATION // 8, DESTINATION_MASK // 8, OPERANDS // 8
+_KINDS = len(ARITHMETIC)
+
+_WORDS = OPERAND_BYTES // 8
+"""Words of an operand on the stack: its kind, an address or a constant, and a mask."""
+
+_ALIVE, _MOST, _TEMPORARY, _CURSOR, _LAST, _FORM, _HEIGHT = range(7)
+"""The state of the assembler: number of live tiles, and the largest such number; the next tile for a constant of the
+current instruction, above the live ones; place of the next instruction; the last instruction's arithmetic primitive, or
+-1, and its form (`OPERAND_FORMS`); number of operands on the stack."""
 
 
 def emit_assembler(module: ir.Module, tables: Tables, dtype: str) -> ir.Function:
-    """Emit ``i64 assemble(...)`` with the parameters below; it returns the number of tiles in use.
+    """Emit `assemble` for a number type; the function does not take the tables."""
+    _emit_constant_bits(module, Numbers(dtype))
+    return emit_kernel(module, assemble, known=vars(tables))
 
-    Parameters of the emitted function
-    ----------------------------------
-    codes, values : pointers to i16 and float64
-        The tape.
-    count : i64
-        Number of its nodes.
-    functions : i64
-        Code of the first function.
-    columns : pointer to pointers
-        Column of each feature.
-    derived : pointer to pointers
-        Known columns of functions of one feature, an array of shape (functions, features); null where a column is not
-        known. A null pointer if none is known.
-    nested : pointer to pointers
-        Likewise the known columns of functions of such columns, an array of shape (functions, entries of `derived`).
-    instructions, operands : pointers
-        Room for ``2 * count + 2`` instructions and ``count + 1`` operands.
-    tiles : pointer
-        Room for the stack of tiles.
-    result : pointer
-        Address of the value of the whole tape: a buffer of `TILE_BYTES`.
-    """
-    labels = (
-        "codes", "values", "count", "functions", "columns", "derived", "nested", "instructions", "operands", "tiles",
-        "result",
-    )  # fmt: skip
-    kinds = [I64 if label in ("count", "functions") else POINTER for label in labels]
-    function = declare(module, "shine.assemble", I64, kinds, labels)
+
+def _emit_constant_bits(module: ir.Module, numbers: Numbers) -> None:
+    """Emit `constant_bits` for a number type: its numbers fill the first bytes of a word."""
+    double = ir.DoubleType()
+    function = declare(module, constant_bits.__name__, I64, [POINTER, I64], ("values", "node"))
     function.linkage = "internal"
+    function.attributes.add("alwaysinline")
     build = ir.IRBuilder(function.append_basic_block("entry"))
-    arguments = dict(zip(labels, function.args, strict=True))
-    assembler = _Assembler(build, tables, Numbers(dtype), arguments)
-    with counted(build, number(0), arguments["count"]) as node:
-        code = build.zext(load(build, arguments["codes"], node.index, _CODE, _CODE), I64)
-        assembler.node(code, lambda: load(build, arguments["values"], node.index, _DOUBLE, _DOUBLE))
-    assembler.finish()
-    build.ret(assembler.state["most"])
-    return function
+    values, node = function.args
+    value = load(build, values, node, double, double)
+    if numbers.element != double:
+        pair = ir.Constant(ir.VectorType(numbers.element, 2), [0.0, 0.0])
+        single = build.fptrunc(value, numbers.element)
+        value = build.insert_element(pair, single, ir.Constant(ir.IntType(32), 0))
+    build.ret(build.bitcast(value, I64))
 
 
-class _Assembler:
-    """The code of `emit_assembler`.
+def constant_bits(values: Floats, node: int) -> int:
+    """A constant as handlers of float64 read it; the module has this function for its own number type."""
+    return int(values[node:].view(np.int64)[0])
 
-    Its variables while the emitted code runs:
 
-    ==================== ===================================================================================
-    ``alive`` ``most``   number of live tiles; the largest such number
-    ``temporary``        next tile for a constant of the current instruction, above the live ones
-    ``cursor``             offset of the next instruction, in bytes
-    ``last`` ``form``    the last instruction's arithmetic primitive, or -1, and its form (`OPERAND_FORMS`)
-    ``feature``          feature of the previous node, or -1
-    ``entry``            entry of `derived` that the previous node became, or -1
-    ``made`` ``column``  the same for the current node; the known column that replaces it, or 0
-    ==================== ===================================================================================
+def assemble(
+    codes: Codes,
+    values: Floats,
+    count: int,
+    functions: int,
+    columns: Indices,
+    derived: Address,
+    nested: Address,
+    instructions: Indices,
+    operands: Indices,
+    tiles: int,
+    result: int,
+    arities: Indices,
+    arithmetic: Indices,
+    handlers: Indices,
+    fused: Indices,
+    commutative: Indices,
+    fill: int,
+    copy: int,
+    end: int,
+    n_functions: int,
+    size: int,
+) -> int:
+    """Turn a tape into instructions; the number of tiles in use.
+
+    Parameters
+    ----------
+    codes, values, count, functions
+        The tape, its number of nodes, and the code of the first function.
+    columns
+        Address of the column of each feature.
+    derived
+        Address of the known columns of functions of one feature, an array of shape (functions, features), 0 where a
+        column is not known. 0 if none is known.
+    nested
+        Likewise the known columns of functions of such columns, an array of shape (functions, entries of `derived`).
+    instructions, operands
+        Room for ``2 * count + 2`` instructions of `size` words, and for ``count + 1`` operands.
+    tiles, result
+        Addresses of the stack of tiles, and of the value of the whole tape: a buffer of `TILE_BYTES`.
+    arities, ..., size
+        Those of `Tables`.
     """
+    state = np.empty(7, np.int64)
+    state[_ALIVE], state[_MOST], state[_CURSOR], state[_HEIGHT], state[_LAST] = 0, 0, 0, 0, -1
+    features = functions - 1
+    # The feature that the previous node is, or the entry of `derived` that it became; or -1.
+    feature, entry = -1, -1
+    for node in range(count):
+        code = codes[node]
+        if code < functions:
+            # A processor cannot predict which leaves are constants: select instead of branching.
+            column = columns[0 if code == CONSTANT else code - 1]
+            operand = operands[state[_HEIGHT] * _WORDS :]
+            operand[0] = CONSTANT_OPERAND if code == CONSTANT else COLUMN_OPERAND
+            operand[1], operand[2] = constant_bits(values, node) if code == CONSTANT else column, -1
+            state[_HEIGHT] += 1
+            feature, entry = code - 1, -1
+        else:
+            function = code - functions
+            arity = arities[function]
+            first = state[_HEIGHT] - arity
+            own = operands[first * _WORDS :]
+            column, constants = 0, 0
+            if arity == 2:
+                constants = (own[0] == CONSTANT_OPERAND) + (own[_WORDS] == CONSTANT_OPERAND)
+            else:
+                if (arity == 1) & (derived != 0) & (feature >= 0):
+                    known: Indices = derived
+                    column = known[function * features + feature]
+                if (arity == 1) & (nested != 0) & (entry >= 0):
+                    known_further: Indices = nested
+                    column = known_further[function * features * n_functions + entry]
+                constants = _count(own, CONSTANT_OPERAND, arity)
+            entry = -1
+            state[_TEMPORARY] = state[_ALIVE]
+            if column:
+                _write_operand(own, COLUMN_OPERAND, column, -1)
+                entry = function * features + feature if feature >= 0 else -1
+            elif constants == arity:
+                handler = handlers[function * OPERAND_FORMS]
+                _fold(own, arity, first, handler, instructions, state, tiles, fill, end, size)
+            elif arity == 2:
+                kind = arithmetic[function]
+                commutes = commutative[max(kind, 0)] if kind >= 0 else 0
+                own_handlers = handlers[function * OPERAND_FORMS :]
+                _add_binary(own, first, kind, commutes, own_handlers, fused, instructions, state, tiles, size)
+            else:
+                popped = _count(own, TILE_OPERAND, arity)
+                handler = handlers[function * OPERAND_FORMS]
+                _apply(own, arity, first, popped, handler, instructions, state, tiles, fill, size)
+            feature = -1
+    # The value of the whole tape goes to the result buffer.
+    if operands[0] != TILE_OPERAND:
+        _copy_operand(operands, instructions[state[_CURSOR] :], 0)
+        _add(instructions, state, size, fill if operands[0] == CONSTANT_OPERAND else copy, result)
+    # Tiles may be shorter than the result buffer: each goes to its place in it.
+    last_one = instructions[state[_CURSOR] - size :]
+    last_one[_DESTINATION], last_one[_MASK] = result, TILE_BYTES - 1
+    _add(instructions, state, size, end, 0)
+    return state[_MOST]
 
-    def __init__(
-        self, build: ir.IRBuilder, tables: Tables, numbers: Numbers, arguments: Mapping[str, ir.Value]
-    ) -> None:
-        self.build, self.tables, self.numbers, self.arguments = build, tables, numbers, arguments
-        self.operands = OperandStack(build, arguments["operands"])
-        self.state = Variables(
-            build,
-            alive=0,
-            most=0,
-            temporary=0,
-            cursor=0,
-            last=-1,
-            form=0,
-            feature=-1,
-            entry=-1,
-            made=-1,
-            column=0,
-        )
 
-    # Tiles
+def _count(operands: Indices, kind: int, arity: int) -> int:
+    """Number of operands of one kind."""
+    found = 0
+    for place in range(arity):
+        found += operands[place * _WORDS] == kind
+    return found
 
-    def _tile(self, index: ir.Value) -> ir.Value:
-        """Address of a tile of the stack; counts the tile as used."""
-        build = self.build
-        used = build.add(index, number(1))
-        most = self.state["most"]
-        self.state["most"] = build.select(build.icmp_unsigned(">", used, most), used, most)
-        address = element_pointer(build, self.arguments["tiles"], build.mul(index, number(TILE_BYTES)), _BYTE)
-        return build.ptrtoint(address, I64)
 
-    # Instructions
+def _add_binary(
+    operands: Indices,
+    first: int,
+    kind: int,
+    commutes: int,
+    handlers: Indices,
+    fused: Indices,
+    instructions: Indices,
+    state: Indices,
+    tiles: int,
+    size: int,
+) -> None:
+    """Add an instruction of two operands, or make the last one compute this one too, if both are arithmetic."""
+    second = operands[_WORDS:]
+    is_second = second[0] == TILE_OPERAND
+    popped = (operands[0] == TILE_OPERAND) + is_second
+    if (kind >= 0) & (state[_LAST] >= 0) & (popped > 0):
+        # The last result is the second operand if that is a tile, else the first: leaves emit nothing.
+        other = operands if is_second else second
+        right = is_second & (commutes == 0)
+        place = (state[_LAST] * OPERAND_FORMS + state[_FORM]) * _KINDS + kind
+        handler = fused[(place * 2 + right) * 2 + (other[0] == CONSTANT_OPERAND)]
+        state[_CURSOR] -= size
+        _copy_operand(other, instructions[state[_CURSOR] :], 2)
+        state[_LAST] = -1
+    else:
+        # A commutative instruction gets its constant second.
+        swaps = commutes & (operands[0] == CONSTANT_OPERAND)
+        left, other = second if swaps else operands, operands if swaps else second
+        form = (other[0] == CONSTANT_OPERAND) + 2 * (left[0] == CONSTANT_OPERAND)
+        handler = handlers[form]
+        _copy_operand(left, instructions[state[_CURSOR] :], 0)
+        _copy_operand(other, instructions[state[_CURSOR] :], 1)
+        state[_LAST], state[_FORM] = kind, form
+    address = _push_result(operands, first, popped, state, tiles)
+    _add(instructions, state, size, handler, address)
 
-    def _instruction(self) -> ir.Value:
-        return element_pointer(self.build, self.arguments["instructions"], self.state["cursor"], _BYTE)
 
-    def _write(self, instruction: ir.Value, field: int, value: ir.Value) -> None:
-        store(self.build, value, instruction, number(field), _BYTE, 8)
+def _fold(
+    operands: Indices,
+    arity: int,
+    first: int,
+    handler: int,
+    instructions: Indices,
+    state: Indices,
+    tiles: int,
+    fill: int,
+    end: int,
+    size: int,
+) -> None:
+    """Run an instruction whose operands are all constants, on one vector; its result becomes a constant operand."""
+    cursor, alive, most = state[_CURSOR], state[_ALIVE], state[_MOST]
+    last, form = state[_LAST], state[_FORM]
+    _apply(operands, arity, first, 0, handler, instructions, state, tiles, fill, size)
+    found: Indices = operands[1]
+    _add(instructions, state, size, end, 0)
+    run: Handler = instructions[cursor]
+    run(instructions[cursor:], 0, VECTOR_BYTES)
+    _write_operand(operands, CONSTANT_OPERAND, found[0], -1)
+    state[_CURSOR], state[_ALIVE], state[_MOST], state[_LAST], state[_FORM] = cursor, alive, most, last, form
 
-    def _write_operand(self, instruction: ir.Value, position: int, operand: ir.Value) -> None:
-        for word in (0, 1):
-            field = operand_offset(position) + 8 * word
-            self._write(instruction, field, self.operands.word(operand, word))
 
-    def _emit(self, handler: ir.Value, destination: ir.Value) -> ir.Value:
-        """Append an instruction and return its address, for the operands to be written."""
-        instruction = self._instruction()
-        self._write(instruction, HANDLER, handler)
-        self._write(instruction, DESTINATION, destination)
-        self._write(instruction, DESTINATION_MASK, number(0))
-        self.state["cursor"] = self.build.add(self.state["cursor"], number(self.tables.instruction_bytes))
-        return instruction
+def _apply(
+    operands: Indices,
+    arity: int,
+    first: int,
+    popped: int,
+    handler: int,
+    instructions: Indices,
+    state: Indices,
+    tiles: int,
+    fill: int,
+    size: int,
+) -> None:
+    """Add an instruction of a function of any arity; its constants become tiles above the live ones."""
+    for place in range(arity):
+        operand = operands[place * _WORDS :]
+        if operand[0] == CONSTANT_OPERAND:
+            filled = _tile(state[_TEMPORARY], state, tiles)
+            state[_TEMPORARY] += 1
+            _copy_operand(operand, instructions[state[_CURSOR] :], 0)
+            _add(instructions, state, size, fill, filled)
+            _write_operand(operand, TILE_OPERAND, filled, 0)
+    for place in range(arity):
+        _copy_operand(operands[place * _WORDS :], instructions[state[_CURSOR] :], place)
+    address = _push_result(operands, first, popped, state, tiles)
+    _add(instructions, state, size, handler, address)
+    state[_LAST] = -1
 
-    def _fill(self, operand: ir.Value) -> None:
-        """Turn a constant operand into a tile above the live ones."""
-        temporary = self.state["temporary"]
-        address = self._tile(temporary)
-        self.state["temporary"] = self.build.add(temporary, number(1))
-        instruction = self._emit(self.tables.fill, address)
-        self._write_operand(instruction, 0, operand)
-        self.operands.replace(operand, TILE_OPERAND, address, 0)
 
-    # The pass
+def _push_result(operands: Indices, first: int, popped: int, state: Indices, tiles: int) -> int:
+    """Put the tile of a result in the place of its operands; its address."""
+    alive = state[_ALIVE] - popped
+    address = _tile(alive, state, tiles)
+    state[_ALIVE], state[_HEIGHT] = alive + 1, first + 1
+    _write_operand(operands, TILE_OPERAND, address, 0)
+    return address
 
-    def node(self, code: ir.Value, value: Callable[[], ir.Value]) -> None:
-        """Take one node of the tape."""
-        build, functions = self.build, self.arguments["functions"]
-        with build.if_else(build.icmp_unsigned("<", code, functions)) as (leaf, function):
-            with leaf:
-                # A processor cannot predict which leaves are constants: select instead of branching.
-                constant = build.icmp_unsigned("==", code, number(CONSTANT))
-                feature = build.select(constant, number(0), build.sub(code, number(1)))
-                column = load(build, self.arguments["columns"], feature, POINTER, I64, 8)
-                kind = build.select(constant, number(CONSTANT_OPERAND), number(COLUMN_OPERAND))
-                self.operands.push(kind, build.select(constant, self._bits(value()), column), -1)
-                self.state["feature"] = build.sub(code, number(1))
-                self.state["entry"] = -1
-            with function:
-                entry = self._function(build.sub(code, functions), build.sub(functions, number(1)))
-                self.state["feature"], self.state["entry"] = -1, entry
 
-    def _bits(self, value: ir.Value) -> ir.Value:
-        """A constant as the handlers read it, in the first bytes of a word."""
-        build = self.build
-        if self.numbers.dtype == "float64":
-            return build.bitcast(value, I64)
-        pair = ir.Constant(ir.VectorType(self.numbers.element, 2), [0.0, 0.0])
-        single = build.fptrunc(value, self.numbers.element)
-        return build.bitcast(build.insert_element(pair, single, ir.Constant(ir.IntType(32), 0)), I64)
+def _tile(index: int, state: Indices, tiles: int) -> int:
+    """Address of a tile of the stack; it counts the tile as used."""
+    state[_MOST] = max(state[_MOST], index + 1)
+    return tiles + index * TILE_BYTES
 
-    def _function(self, index: ir.Value, features: ir.Value) -> ir.Value:
-        """Take a function; return the entry of `derived` that it becomes, or -1."""
-        build = self.build
-        self.state["made"] = -1
-        arity = load(build, self.tables.arity, index, I64, I64)
-        first = build.sub(self.operands.height, arity)
-        self.state["temporary"] = self.state["alive"]
-        with build.if_else(build.icmp_unsigned("==", arity, number(2))) as (binary, other):
-            with binary:
-                constants = build.and_(*(self.operands.is_constant(build.add(first, number(i))) for i in (0, 1)))
-                with build.if_else(build.icmp_unsigned("!=", constants, number(0)), likely=False) as (known, varies):
-                    with known:
-                        self._fold(index, first, arity)
-                    with varies:
-                        self._binary(index, first)
-            with other:
-                column = self._derived(index, features, arity)
-                with build.if_else(build.icmp_unsigned("!=", column, number(0))) as (known, unknown):
-                    with known:
-                        self.operands.replace(first, COLUMN_OPERAND, column, -1)
-                        feature = self.state["feature"]
-                        place = build.add(build.mul(index, features), feature)
-                        of_feature = build.icmp_signed(">=", feature, number(0))
-                        self.state["made"] = build.select(of_feature, place, number(-1))
-                    with unknown:
-                        self._other(index, first, arity)
-        return self.state["made"]
 
-    def _other(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
-        build = self.build
-        constants = self.operands.count(CONSTANT_OPERAND, first, arity)
-        with build.if_else(build.icmp_unsigned("==", constants, arity), likely=False) as (known, varies):
-            with known:
-                self._fold(index, first, arity)
-            with varies:
-                self._general(index, first, arity, self.operands.count(TILE_OPERAND, first, arity))
+def _add(instructions: Indices, state: Indices, size: int, handler: int, destination: int) -> None:
+    """Add an instruction whose operands are written."""
+    instruction = instructions[state[_CURSOR] :]
+    instruction[_HANDLER], instruction[_DESTINATION], instruction[_MASK] = handler, destination, 0
+    state[_CURSOR] += size
 
-    def _derived(self, index: ir.Value, features: ir.Value, arity: ir.Value) -> ir.Value:
-        """Address of the known column of a function of the previous node, a feature or an entry of `derived`; or 0."""
-        build = self.build
-        of_one = build.icmp_unsigned("==", arity, number(1))
-        row = build.mul(index, features)
-        self.state["column"] = 0
-        for table, before, start in (
-            (self.arguments["derived"], self.state["feature"], row),
-            (self.arguments["nested"], self.state["entry"], build.mul(row, number(self.tables.functions))),
-        ):
-            there = build.icmp_unsigned("!=", table, ir.Constant(POINTER, None))
-            applies = build.and_(build.and_(of_one, there), build.icmp_signed(">=", before, number(0)))
-            with build.if_then(applies):
-                self.state["column"] = load(build, table, build.add(start, before), POINTER, I64, 8)
-        return self.state["column"]
 
-    def _fold(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
-        """Run an instruction whose operands are all constants, on one vector; its result becomes a constant operand."""
-        build = self.build
-        kept = {name: self.state[name] for name in ("cursor", "alive", "most", "last", "form")}
-        start = self._instruction()
-        self._general(index, first, arity, number(0))
-        result = self.operands.word(first, 0)
-        self._emit(self.tables.end, number(0))
-        handler = load(build, start, number(HANDLER), _BYTE, HANDLER_POINTER, 8)
-        build.call(handler, [start, number(0), number(VECTOR_BYTES)])
-        value = load(build, build.inttoptr(result, POINTER), number(0), _BYTE, I64, 8)
-        self.operands.replace(first, CONSTANT_OPERAND, value, -1)
-        for name, before in kept.items():
-            self.state[name] = before
+def _write_operand(operand: Indices, kind: int, base: int, mask: int) -> None:
+    """Write an operand of the stack."""
+    operand[0], operand[1], operand[2] = kind, base, mask
 
-    def _result_tile(self, first: ir.Value, popped: ir.Value) -> ir.Value:
-        """Pop the operands, push the tile of the result, and return its address."""
-        alive = self.build.sub(self.state["alive"], popped)
-        address = self._tile(alive)
-        self.state["alive"] = self.build.add(alive, number(1))
-        self.operands.cut(first)
-        self.operands.push(TILE_OPERAND, address, 0)
-        return address
 
-    def _general(self, index: ir.Value, first: ir.Value, arity: ir.Value, popped: ir.Value) -> None:
-        """Emit a function of any arity; its constants become tiles."""
-        build = self.build
-        with counted(build, number(0), arity) as loop:
-            operand = build.add(first, loop.index)
-            with build.if_then(build.icmp_unsigned("==", self.operands.kind(operand), number(CONSTANT_OPERAND))):
-                self._fill(operand)
-        handler = load(build, self.tables.handlers, build.mul(index, number(OPERAND_FORMS)), I64, I64)
-        instruction = self._instruction()
-        with counted(build, number(0), arity) as loop:
-            operand = build.add(first, loop.index)
-            field = build.add(build.mul(loop.index, number(WORDS_BYTES)), number(OPERANDS))
-            for word in (0, 1):
-                value = self.operands.word(operand, word)
-                store(build, value, instruction, build.add(field, number(8 * word)), _BYTE, 8)
-        self._emit(handler, self._result_tile(first, popped))
-        self.state["last"] = -1
-
-    def _binary(self, index: ir.Value, first: ir.Value) -> None:
-        build = self.build
-        second = build.add(first, number(1))
-        kinds = [self.operands.kind(operand) for operand in (first, second)]
-        popped = build.add(*(build.zext(build.icmp_unsigned("==", kind, number(TILE_OPERAND)), I64) for kind in kinds))
-        arithmetic = load(build, self.tables.arithmetic, index, I64, I64)
-        can_fuse = build.and_(
-            build.icmp_signed(">=", arithmetic, number(0)),
-            build.and_(
-                build.icmp_signed(">=", self.state["last"], number(0)), build.icmp_unsigned(">", popped, number(0))
-            ),
-        )
-        with build.if_else(can_fuse) as (fused, alone):
-            with fused:
-                self._fuse(arithmetic, first, second, popped)
-            with alone:
-                self._unfused(index, arithmetic, first, second, popped)
-
-    def _commutes(self, arithmetic: ir.Value) -> ir.Value:
-        known = self.build.select(self.build.icmp_signed("<", arithmetic, number(0)), number(0), arithmetic)
-        table = load(self.build, self.tables.commutative, known, I64, I64)
-        flag = self.build.icmp_unsigned("!=", table, number(0))
-        return self.build.and_(flag, self.build.icmp_signed(">=", arithmetic, number(0)))
-
-    def _unfused(
-        self, index: ir.Value, arithmetic: ir.Value, first: ir.Value, second: ir.Value, popped: ir.Value
-    ) -> None:
-        """Emit a binary instruction that is not fused; a commutative one gets its constant second."""
-        build = self.build
-        swap = build.and_(
-            self._commutes(arithmetic), build.icmp_unsigned("==", self.operands.is_constant(first), number(1))
-        )
-        left, right = build.select(swap, second, first), build.select(swap, first, second)
-        form = build.add(self.operands.is_constant(right), build.mul(self.operands.is_constant(left), number(2)))
-        place = build.add(build.mul(index, number(OPERAND_FORMS)), form)
-        instruction = self._instruction()
-        self._write_operand(instruction, 0, left)
-        self._write_operand(instruction, 1, right)
-        self._emit(load(build, self.tables.handlers, place, I64, I64), self._result_tile(first, popped))
-        self.state["last"] = arithmetic
-        self.state["form"] = form
-
-    def _fuse(self, arithmetic: ir.Value, first: ir.Value, second: ir.Value, popped: ir.Value) -> None:
-        """Make the last instruction compute this one too.
-
-        The last instruction's result is the second operand if that is a tile, else the first: leaves emit nothing.
-        """
-        build = self.build
-        is_second = build.icmp_unsigned("==", self.operands.kind(second), number(TILE_OPERAND))
-        other = build.select(is_second, first, second)
-        right = build.and_(is_second, build.not_(self._commutes(arithmetic)))
-        digits = (self.state["form"], arithmetic, build.zext(right, I64), self.operands.is_constant(other))
-        place: ir.Value = self.state["last"]
-        for radix, digit in zip(FUSED_RADICES[1:], digits, strict=True):
-            place = build.add(build.mul(place, number(radix)), digit)
-        self.state["cursor"] = build.sub(self.state["cursor"], number(self.tables.instruction_bytes))
-        instruction = self._instruction()
-        self._write_operand(instruction, 2, other)
-        self._emit(load(build, self.tables.fused, place, I64, I64), self._result_tile(first, popped))
-        self.state["last"] = -1
-
-    def finish(self) -> None:
-        """Send the value of the whole tape to the result buffer, and end the list."""
-        build = self.build
-        root = number(0)
-        result = build.ptrtoint(self.arguments["result"], I64)
-        kind = self.operands.kind(root)
-        with build.if_then(build.icmp_unsigned("!=", kind, number(TILE_OPERAND))):
-            is_constant = build.icmp_unsigned("==", kind, number(CONSTANT_OPERAND))
-            handler = build.select(is_constant, self.tables.fill, self.tables.copy)
-            self._write_operand(self._emit(handler, result), 0, root)
-        last = element_pointer(build, self._instruction(), number(-self.tables.instruction_bytes), _BYTE)
-        self._write(last, DESTINATION, result)
-        # Tiles may be shorter than the result buffer: each goes to its place in it.
-        self._write(last, DESTINATION_MASK, number(TILE_BYTES - 1))
-        self._emit(self.tables.end, number(0))
+def _copy_operand(operand: Indices, instruction: Indices, place: int) -> None:
+    """Copy an operand of the stack to its place in an instruction."""
+    target = instruction[_OPERANDS + 2 * place :]
+    target[0], target[1] = operand[1], operand[2]

@@ -241,7 +241,7 @@ class Tables:
 
     Parameters
     ----------
-    arity : ir.Value
+    arities : ir.Value
         i64 of each function.
     arithmetic : ir.Value
         i64 of each function: its place in `ARITHMETIC`, or -1.
@@ -253,13 +253,13 @@ class Tables:
         i64 of each arithmetic primitive: whether its operands may change places.
     fill, copy, end : ir.Value
         Addresses of the handlers that apply no primitive: fill a tile with a constant, copy a column, end.
-    functions : int
+    n_functions : int
         Number of functions.
-    instruction_bytes : int
-        Size of an instruction.
+    size : int
+        Words of an instruction.
     """
 
-    arity: ir.Value
+    arities: ir.Value
     arithmetic: ir.Value
     handlers: ir.Value
     fused: ir.Value
@@ -267,8 +267,8 @@ class Tables:
     fill: ir.Value
     copy: ir.Value
     end: ir.Value
-    functions: int
-    instruction_bytes: int
+    n_functions: int
+    size: int
 
 
 def emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str) -> Tables:
@@ -293,7 +293,7 @@ def emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str) -
         if first in arithmetic and second in arithmetic:
             fused[_flat(place)] = handler(instruction)
     return Tables(
-        arity=table(module, "arity", [number(f.arity) for f in functions]),
+        arities=table(module, "arity", [number(f.arity) for f in functions]),
         arithmetic=table(module, "arithmetic", [number(i) for i in arithmetic]),
         handlers=table(module, "handlers", handlers),
         fused=table(module, "fused", fused),
@@ -301,8 +301,8 @@ def emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str) -
         fill=handler(Instruction("shine.fill", (True,), identity)),
         copy=handler(Instruction("shine.copy", (False,), identity)),
         end=emit_end(module),
-        functions=len(functions),
-        instruction_bytes=size,
+        n_functions=len(functions),
+        size=size // 8,
     )
 
 

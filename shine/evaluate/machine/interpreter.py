@@ -45,10 +45,11 @@ from shine.compiler.codegen.moments import (
     scale_rows,
 )
 from shine.compiler.codegen.numbers import Numbers
+from shine.compiler.kernels import emit_kernel
 from shine.evaluate.losses.row_errors import variant_of
 from shine.evaluate.machine.assembler import emit_assembler
 from shine.evaluate.machine.instructions import HANDLER_POINTER, emit_tables
-from shine.evaluate.machine.job import JOB, SCRATCH, Job, emit_worker_loop, job_entry, job_fields
+from shine.evaluate.machine.job import JOB, Job, emit_worker_loop, job_entry, job_fields
 from shine.evaluate.machine.tiles import ROW_GROUP, over_parts, padded_rows, tile_length, tile_rows
 from shine.evaluate.scores import LARGE_SQUARE, SMALL_SQUARE
 from shine.lang.forms.tree import Primitive
@@ -83,6 +84,9 @@ class _Driver:
         self.module, self.assemble, self.dtype = module, assemble, dtype
         self.numbers = Numbers(dtype)
         self.tile = tile_rows(dtype)
+        self.tile_length, self.padded_rows = (emit_kernel(module, each) for each in (tile_length, padded_rows))
+        for function in (self.tile_length, self.padded_rows):
+            function.attributes.add("alwaysinline")
 
     def emit(self, name: str, epilogue: Callable[..., ir.Value]) -> None:
         """Emit the function of one kind of result.
@@ -112,23 +116,21 @@ class _Driver:
     def _assemble(self, build: ir.IRBuilder, job: Job, individual: ir.Value) -> ir.Value:
         """Assemble a tape; return the bytes of a tile: less if many are alive."""
         row = build.mul(individual, job["width"])
-        most = build.call(
-            self.assemble,
-            [
-                job_entry(build, job, "codes", row, 2),
-                job_entry(build, job, "values", row, 8),
-                load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64),
-                job["functions"],
-                *(build.inttoptr(job[field], POINTER) for field in ("columns", "derived", "nested", *SCRATCH)),
-            ],
+        tape = job_entry(build, job, "codes", row, 2), job_entry(build, job, "values", row, 8)
+        size = load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64)
+        columns, instructions, operands = (
+            build.inttoptr(job[field], POINTER) for field in ("columns", "instructions", "operands")
         )
-        return tile_length(build, most, ROW_GROUP * self.numbers.bytes)
+        known, memory = (job["derived"], job["nested"]), (job["tiles"], job["result"])
+        given = [*tape, size, job["functions"], columns, *known, instructions, operands, *memory]
+        most = build.call(self.assemble, given)
+        return build.call(self.tile_length, [most, number(ROW_GROUP * self.numbers.bytes)])
 
     def _run(self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, length: ir.Value) -> None:
         """Run the instructions over some rows, tile after tile; the values go to the result buffer."""
         element = number(self.numbers.bytes)
         begin = build.mul(start, element)
-        end = build.add(begin, build.mul(padded_rows(build, count), element))
+        end = build.add(begin, build.mul(build.call(self.padded_rows, [count]), element))
         first = build.inttoptr(job["instructions"], POINTER)
         handler = load(build, first, number(0), _BYTE, HANDLER_POINTER, 8)
         with counted(build, begin, end, length) as tile:
@@ -207,7 +209,8 @@ class _Driver:
         if self.dtype == "float64":
             with build.if_then(build.icmp_unsigned("!=", job["scaled"], number(0))):
                 factor = load(build, job_entry(build, job, "lines", individual, 16), number(0), _DOUBLE, _DOUBLE)
-                scale_rows(build, build.inttoptr(job["result"], POINTER), padded_rows(build, count), factor)
+                rows = build.call(self.padded_rows, [count])
+                scale_rows(build, build.inttoptr(job["result"], POINTER), rows, factor)
         with self._chunks(build, job, start, count, CHUNK) as (arguments, weigh, row):
             known = self._known(build, job, build.udiv(row, number(CHUNK)))
             for weighted in (False, True):

@@ -66,12 +66,9 @@ The results:
 ``limits``                     sum of errors of each individual beyond which its evaluation stops
 ============================== ========================================================================
 
-The remaining words, `SCRATCH`, are memory of one thread.
+The remaining words are memory of one thread: ``instructions`` and ``operands`` of the assembler, the stack of
+``tiles``, and the buffer for the values of whole tapes, ``result``.
 """
-
-SCRATCH = ("instructions", "operands", "tiles", "result")
-"""Words of a job that point to memory of one thread: the assembler's instructions and operands, the stack of tiles, and
-the buffer for the values of whole tapes."""
 
 Job = dict[str, ir.Value]
 """The words of a job by name, as i64."""

@@ -14,13 +14,11 @@ import numpy as np
 from llvmlite import ir
 
 from shine.base.typing import Floats
-from shine.compiler.codegen.blocks import I64, POINTER, FunctionPointer, declare
+from shine.compiler.codegen.blocks import I64, POINTER, FunctionPointer, declare, load, number, store
 from shine.compiler.codegen.native.astjit import AstJit
 from shine.compiler.codegen.numbers import Numbers, lanes_number, source_digest
 from shine.compiler.codegen.vecmath.functions import FUNCTIONS, call
-from shine.compiler.codegen.vecmath.lanes import Lanes
 from shine.compiler.llvm import Engine
-from shine.evaluate.rollouts.memory import Array
 from shine.lang.derivative import unused_name, value_and_gradient
 from shine.lang.forms.interpretation import Rebuilding
 from shine.lang.forms.tree import Tree
@@ -44,8 +42,8 @@ class Rate:
     values : ndarray of shape (n_constants,)
         The constants as written.
     value, slopes : int
-        Addresses of ``void value(inputs, constants, out)`` and ``void slopes(inputs, constants, out)``. The second
-        writes the value, its derivatives by the states, and those by the constants.
+        Addresses of ``double value(inputs, constants, out)`` and ``double slopes(inputs, constants, out)``. The second
+        also writes the derivatives by the states, and those by the constants.
     engine : Engine
         Owns the code.
     """
@@ -150,18 +148,17 @@ def _compiled(tree: Tree, inputs: int, states: int) -> tuple[int, int, Engine]:
 
 
 def _emit(module: ir.Module, name: str, trees: Sequence[Tree], inputs: int) -> None:
-    """Emit ``void name(inputs, constants, out)`` of trees that share their assignments."""
-    function = declare(module, name, ir.VoidType(), [POINTER] * 3, ("inputs", "constants", "out"))
+    """Emit ``double name(inputs, constants, out)`` of trees that share their assignments: the value of the first."""
+    function = declare(module, name, _DOUBLE, [POINTER] * 3, ("inputs", "constants", "out"))
     build = ir.IRBuilder(function.append_basic_block("entry"))
-    given, constants, out = (Array(build, argument) for argument in function.args)
-    parameters = trees[0].parameters
-    arguments = [
-        (given[place] if place < inputs else constants[place - inputs]).value for place in range(len(parameters))
-    ]
-    lowering = Calling(build, Numbers("float64"))
-    for place, value in enumerate(lowering.lower_all(trees, arguments)):
-        out[place] = Lanes(build, value)
-    build.ret_void()
+    given, constants, out = function.args
+    places = [(given, place) for place in range(inputs)]
+    places += [(constants, place) for place in range(len(trees[0].parameters) - inputs)]
+    arguments = [load(build, array, number(place), _DOUBLE, _DOUBLE) for array, place in places]
+    first, *others = Calling(build, Numbers("float64")).lower_all(trees, arguments)
+    for place, value in enumerate(others):
+        store(build, value, out, number(place), _DOUBLE)
+    build.ret(first)
 
 
 _DOUBLE = ir.DoubleType()

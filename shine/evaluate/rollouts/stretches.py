@@ -115,7 +115,7 @@ class Shooting:
         workers: Workers,
     ) -> None:
         self.system, self.stretches, self.fitted = system, tuple(stretches), fitted
-        self._workers, self._scales, self.tolerance = workers, np.ascontiguousarray(scales), tolerance
+        self._workers, self._scales, self.tolerance = workers, np.ascontiguousarray(scales), np.array([tolerance])
         states = len(scales)
         self._unknowns = len(system.constants) + states
         counts = np.array([len(stretch.times) for stretch in stretches])
@@ -142,7 +142,7 @@ class Shooting:
             "states_out": places(self._states)[begins],
             "slopes_out": places(self._slopes)[begins],
             "progress": places(self._progress),
-            "tolerance": tolerance,
+            "tolerance": self.tolerance.ctypes.data,
             "most_steps": 2000 + 100 * counts,
             "readings": places(self._readings)[begins],
             "sharpness": places(self._sharpness)[begins],
@@ -150,12 +150,11 @@ class Shooting:
             "equations": places(self._found),
         }
         steered = {name: np.array([each[name] for each in kinds]) for name in kinds[0]}
-        self._items = item_table(len(stretches), {**words, **steered})
+        self._items = item_table(len(stretches), system.words[True], {**words, **steered})
 
     def tighten(self, tolerance: float) -> None:
         """Change the tolerance of the rollouts."""
-        self.tolerance = tolerance
-        self._items.view(np.float64)[:, ITEM.index("tolerance")] = tolerance
+        self.tolerance[0] = tolerance
 
     def equations(self, constants: Floats, starts: Floats, weights: Floats) -> Equations:
         """Normal equations at some constants and starts.

@@ -12,27 +12,26 @@ import numpy as np
 from shine.base.typing import AnyArray, Floats, Indices
 from shine.compiler.threads import ONE_THREAD, Workers
 from shine.evaluate.rollouts.controls import Controls, controls_of
-from shine.evaluate.rollouts.memory import WIDTH
-from shine.evaluate.rollouts.native import AUTOMATIC, EXPLICIT, IMPLICIT, JOB, MAP, functions, rows_function
+from shine.evaluate.rollouts.native import JOB, functions, rows_function
 from shine.evaluate.rollouts.rates import rate_of, with_numbers
-from shine.evaluate.rollouts.work import ITEM, memory_size
+from shine.evaluate.rollouts.work import AUTOMATIC, EXPLICIT, IMPLICIT, ITEM, ITEM_SIZE, MAP, system_words
 from shine.lang.forms.tree import Tree
 
 LEAST_TOLERANCE = 1e-13
 
 
-Word = AnyArray | int | float
+Word = AnyArray | int
 
 
-def item_table(count: int, words: Mapping[str, Word]) -> AnyArray:
-    """The words of some rollouts, shape (count, n_words); those that are not given are 0.
+def item_table(count: int, system: Indices, words: Mapping[str, Word]) -> AnyArray:
+    """Items of a system, shape (count, n_words), by its words and those of the rollouts; those not given are 0.
 
-    An array gives each rollout its own word; a float is stored as a double.
+    An array gives each rollout its own word.
     """
-    items = np.zeros((count, len(ITEM)), np.int64)
+    items = np.zeros((count, ITEM_SIZE), np.int64)
+    items[:, len(ITEM) :] = system
     for name, value in words.items():
-        table = items.view(np.float64) if isinstance(value, float) else items
-        table[:, ITEM.index(name)] = value
+        items[:, ITEM.index(name)] = value
     return items
 
 
@@ -53,7 +52,7 @@ def run_items(items: AnyArray, doubles: int, workers: Workers) -> None:
     workers : Workers
     """
     entry, worker_loop = functions()
-    memory = np.zeros((workers.threads, -(-doubles // WIDTH) * WIDTH))
+    memory = np.zeros((workers.threads, doubles))
     jobs = np.zeros((workers.threads, 8), np.int64)
     begun, count = np.zeros(8, np.int64), len(items)
     jobs[:, JOB.index("items")] = items.ctypes.data
@@ -169,15 +168,12 @@ class CompiledSystem:
         rates = [rate_of(tree, inputs, len(self.states)) for tree in trees]
         self.constants: Floats = np.concatenate([rate.values for rate in rates])
         self._rates = rates
-        counts = [len(rate.values) for rate in rates]
         self._functions = np.array([(rate.value, rate.slopes) for rate in rates], np.uint64)
-        self._counts = np.array(counts, np.int64)
-        self._places = np.arange(len(self.constants))
-        local, most = len(self._places), max(counts)
-        addresses = [array.ctypes.data for array in (self._functions, self._counts, self._places)]
+        self._counts = np.array([len(rate.values) for rate in rates], np.int64)
         sizes = len(self.states), len(self.controls), len(self.constants)
-        self.words = np.array([*sizes, *addresses, local, most], np.int64)
-        self.memory = memory_size(*sizes, local, most)
+        addresses = self._functions.ctypes.data, self._counts.ctypes.data
+        tables = [np.array(system_words(*sizes, *addresses, wanted), np.int64) for wanted in (False, True)]
+        self.words, self.memory = [words[:-1] for words in tables], int(tables[True][-1])
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -219,13 +215,14 @@ class CompiledSystem:
         inputs = np.concatenate(given, axis=1, dtype=np.float64)
         if inputs.shape[1] != len(self.states) + len(self.controls) + 1:
             raise ValueError(f"rates need {len(self.states)} states and {len(self.controls)} controls a row")
-        own = np.ascontiguousarray((self.constants if constants is None else constants)[self._places], np.float64)
+        own = np.ascontiguousarray(self.constants if constants is None else constants, np.float64)
         out = np.empty((rows, len(self.states)))
-        rows_function()(self.words.ctypes.data, own.ctypes.data, inputs.ctypes.data, out.ctypes.data, rows)
+        arrays = (self._functions, self._counts, own, inputs, out)
+        rows_function()(*(array.ctypes.data for array in arrays), len(self.states), inputs.shape[1], rows)
         return out
 
     def words_of_items(self, controls: Controls | None) -> dict[str, int]:
-        """Words of items that the system and its controls decide; they point to arrays of both.
+        """Words of rollouts that the system and its controls decide; they point to arrays of both.
 
         A `ValueError` if the system has other controls.
         """
@@ -235,7 +232,6 @@ class CompiledSystem:
             raise ValueError(f"the system has {len(self.controls)} controls ({names}), and {count} are given")
         given = _UNCONTROLLED if controls is None else controls
         words = {
-            "system": self.words.ctypes.data,
             "breaks": given.breaks.ctypes.data,
             "pieces": given.pieces.ctypes.data,
             "last_break": len(given.breaks) - 1,
@@ -327,10 +323,11 @@ def roll(
     for request in requests:
         if not len(request.times) or not (request.times[1:] >= request.times[:-1]).all():
             raise ValueError("a rollout needs at least one time, and times that do not decrease")
+    limit = np.array([max(tolerance, LEAST_TOLERANCE)])
     given: dict[str, Word] = {
         "most_steps": most_steps,
         "method": METHODS[method],
-        "tolerance": max(tolerance, LEAST_TOLERANCE),
+        "tolerance": limit.ctypes.data,
     }
     batches = [_Batch(request, sensitivities, given) for request in requests]
     items = np.concatenate([batch.items for batch in batches])
@@ -362,7 +359,8 @@ class _Batch:
             "slopes_out": 0 if self.slopes is None else places(self.slopes),
             "progress": places(self.progress),
         }
-        self.items = item_table(count, {**given, **words, **system.words_of_items(request.controls)})
+        own = system.words_of_items(request.controls)
+        self.items = item_table(count, system.words[sensitivities], {**given, **words, **own})
 
     def rollout(self) -> Rollout:
         """The results."""

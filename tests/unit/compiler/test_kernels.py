@@ -74,6 +74,43 @@ def test_rests_of_arrays_room_on_the_stack_and_parameters_are_those_of_python():
     assert found.tolist() == wanted.tolist()
 
 
+WEIGHTS = np.array([0.5, 0.0, -2.0])
+
+
+def blend(n: int, most: float, given: Floats, found: Floats) -> None:
+    """Write vectors and powers until a number is too large."""
+    for start in range(0, n, 12):
+        place = start
+        while place < n:
+            if given[place] > most:
+                break
+            total = np.zeros(4)
+            for other in (0, 1, 2):
+                if WEIGHTS[other] != 0.0:
+                    total = total + WEIGHTS[other] * given[place + other :][:4] / 3
+            found[place:][:4] = np.where(total < given[place], -total, abs(given[place:][:4]))
+            found[place + 4 :][:4] = start
+            found[place + 8] = abs(given[place]) ** 1.5
+            place += 12
+
+
+def test_vectors_tables_unrolled_loops_and_breaks_are_those_of_python():
+    module = ir.Module()
+    emit_kernel(module, blend, (), "external")
+    given = np.random.default_rng(2).normal(size=42)
+    given[24] = 9.0
+    found, wanted = np.zeros((2, 36))
+    with Engine(str(module)) as engine:
+        native = engine.function("blend", None, ctypes.c_int64, ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p)
+        native(36, 8.0, given.ctypes.data, found.ctypes.data)
+    blend(36, 8.0, given, wanted)
+    # Powers are those of formulas.
+    np.testing.assert_allclose(found[8::12], wanted[8::12], rtol=1e-15)
+    found[8::12] = wanted[8::12]
+    assert found.tobytes() == wanted.tobytes()
+    assert found[20] != 0.0 == found[32]
+
+
 def total(job: Words) -> float:
     """The sum of changed numbers, where functions and arrays are at addresses."""
     values: Floats = job["values"]
@@ -100,14 +137,59 @@ def test_words_of_a_job_are_numbers_arrays_and_functions():
     assert total({"count": 3, "change": shift, "values": values}) == 10.5
 
 
+Write = Callable[[Floats, int], None]
+Twice = Callable[[int], int]
+
+
+def put(values: Floats, number: int) -> None:
+    """Write a whole number."""
+    values[0] = number
+
+
+def twice(number: int) -> int:
+    """A whole number twice."""
+    return number + number
+
+
+def steer(write: Write, values: Floats, most: int, function: int, factors: Floats) -> float:
+    """Call functions that return nothing and a whole number."""
+    double: Twice = function
+    write(values, double(most))
+    return values[0] * factors[1]
+
+
+def test_functions_return_what_their_types_say_and_parameters_may_be_known():
+    module = ir.Module()
+    functions = {kernel: emit_kernel(module, kernel, (), "external") for kernel in (put, twice)}
+    kind = ir.ArrayType(ir.DoubleType(), 2)
+    factors = ir.GlobalVariable(module, kind, "factors")
+    factors.initializer = ir.Constant(kind, [2.0, -1.0])
+    known = {"most": 4, "function": functions[twice], "factors": factors, "other": 1}
+    assert len(emit_kernel(module, steer, (), "external", known).args) == 2
+    values = np.zeros(1)
+    with Engine(str(module)) as engine:
+        native = engine.function("steer", ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p)
+        assert native(engine.address("put"), values.ctypes.data) == -8.0 == -values[0]
+    assert steer(put, values, 4, twice, np.array([2.0, -1.0])) == -8.0
+
+
 def lambdas(n: int, found: Floats) -> None:
     """Not a kernel."""
     found[0] = [n][0]
 
 
-def test_python_that_is_no_kernel_is_an_error():
-    with pytest.raises(NotImplementedError, match=r"a kernel has no \[n\]"):
-        emit_kernel(ir.Module(), lambdas)
+def stops(n: int, found: Floats) -> None:
+    """Not a kernel: its `break` ends no `while`."""
+    while n > 0:
+        for place in range(n):
+            found[place] = 0.0
+            break
+
+
+@pytest.mark.parametrize(("function", "what"), [(lambdas, r"\[n\]"), (stops, "break")])
+def test_python_that_is_no_kernel_is_an_error(function, what):
+    with pytest.raises(NotImplementedError, match=f"a kernel has no {what}"):
+        emit_kernel(ir.Module(), function)
 
 
 @pytest.mark.parametrize("level", ["O0", "O2"])

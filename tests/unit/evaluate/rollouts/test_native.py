@@ -1,12 +1,14 @@
-"""Maps are applied once a unit of the time, and fitted as systems of equations are."""
+"""Maps are applied once a unit of the time, and fitted as systems of equations are; kernels are the same in Python."""
 
 import numpy as np
 import pytest
 
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.evaluate.rollouts.fitting import fit_rollouts
+from shine.evaluate.rollouts.native import roll_out
 from shine.evaluate.rollouts.system import CompiledSystem
 from shine.evaluate.rollouts.unknowns import Unknowns
+from shine.evaluate.rollouts.work import EXPLICIT, IMPLICIT, MAP, SYSTEM, system_words
 from shine.lang.parse import parse
 
 
@@ -80,3 +82,39 @@ def test_rates_of_many_rows():
     assert found == pytest.approx(expected, rel=1e-12)
     with pytest.raises(ValueError, match="rates need 2 states and 1 controls a row"):
         system.rates(states)
+
+
+def growth(inputs, constants, slopes):
+    """Rate of prey, and its derivatives by both states and both constants."""
+    x, y = inputs[:2]
+    slopes[:4] = constants[0] - constants[1] * y, -constants[1] * x, x, -x * y
+    return constants[0] * x - constants[1] * x * y
+
+
+def decline(inputs, constants, slopes):
+    """Rate of predators."""
+    x, y = inputs[:2]
+    slopes[:3] = constants[0] * y, constants[0] * x - 2 * y, x * y
+    return constants[0] * x * y - y**2
+
+
+@pytest.mark.parametrize("sensitivities", [False, True])
+@pytest.mark.parametrize("method", [EXPLICIT, IMPLICIT, MAP])
+def test_python_takes_the_same_steps(method, sensitivities):
+    start, times, constants = np.array([1.0, 0.5]), np.arange(4.0), np.array([0.3, 0.9, 0.6])
+    states_out, slopes_out, progress = np.empty((4, 2)), np.empty((4, 2, 5)), np.zeros(4, int)
+    *words, doubles = system_words(2, 0, 3, 0, 0, sensitivities)
+    item = dict(zip(SYSTEM, words, strict=True)) | {"functions": [growth] * 2 + [decline] * 2, "counts": [2, 1]}
+    item |= {"given": constants, "start": start, "times": times, "count": 4, "scales": np.ones(2), "kinked": 0}
+    item |= {"states_out": states_out.ravel(), "slopes_out": slopes_out.ravel(), "progress": progress, "readings": 0}
+    roll_out(item | {"tolerance": [1e-6], "most_steps": 99, "method": method, "breaks": 0}, np.zeros(doubles))
+    trees = [parse("0.3*x - 0.9*x*y", ("x", "y")), parse("0.6*x*y - y**2", ("x", "y"))]
+    system = CompiledSystem(trees, ("x", "y"), is_map=method == MAP)
+    name = "implicit" if method == IMPLICIT else "explicit"
+    found = system.rollout(
+        start, times, sensitivities=sensitivities, tolerance=1e-6, scales=np.ones(2), method=name, most_steps=99
+    )
+    assert progress.tolist() == [4, 0, found.steps, method == IMPLICIT] == [found.reached, 0, found.steps, found.stiff]
+    assert found.states == pytest.approx(states_out, rel=1e-12)
+    if sensitivities:
+        assert np.concatenate([found.by_constants, found.by_start], axis=2) == pytest.approx(slopes_out, rel=1e-12)
