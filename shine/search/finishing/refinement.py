@@ -39,6 +39,7 @@ from shine.search.finishing.poles import form_of, individuals_to_refine, without
 from shine.search.finishing.polishing import POLISHING_ROWS, Polishing, population_of, preferred
 from shine.search.finishing.required import with_required
 from shine.search.finishing.shorter import shortened, tidied
+from shine.search.finishing.waves import Grid, grids_of, with_slow_waves
 from shine.search.models.certainty import fitted_constants, lengths_of, written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
@@ -183,9 +184,15 @@ class Draft:
         end = self.end
         return Polishing(end.loss, end.threads, TOLERANCE, end.out_of_time, partial(rounding_error, loss=end.loss))
 
+    @cached_property
+    def grids(self) -> dict[str, Grid]:
+        """Of the features."""
+        return grids_of(self.rows.features, self.rows.columns)
+
     def simpler(self, tree: Tree) -> Tree:
         """A simplified formula."""
-        return simplify(tree, primitives=self.primitives, functions=COMPILED, ranges=self.rows.ranges)
+        simple = simplify(tree, primitives=self.primitives, functions=COMPILED, ranges=self.rows.ranges)
+        return with_slow_waves(simple, self.grids, list(self.rows.columns))
 
     def measured(self, trees: Iterable[Tree]) -> list[Model]:
         """Formulas as models."""

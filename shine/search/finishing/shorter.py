@@ -216,9 +216,8 @@ def _keep_constraints(pairs: Sequence[tuple[Tree, Tree]], primitives: PrimitiveS
     return (charges[1::2] <= charges[::2] * (1 + 1e-6)).tolist()  # relative change of a penalty that counts as none
 
 
-def same_values(tree: Tree, other: Tree, columns: Sequence[Floats]) -> bool:
-    """Whether two formulas have the same values on all rows, up to rounding."""
+def same_values(tree: Tree, other: Tree, columns: Sequence[Floats], share: float = 1e-11) -> bool:
+    """Whether two formulas have the same values on all rows, up to a share of the largest one: rounding."""
     with np.errstate(all="ignore"):
         expected, found = (evaluate(form, columns, np.float64, COMPILED) for form in (tree, other))
-        # Largest difference of the values, as a share of the largest value, that counts as rounding.
-        return bool((np.abs(found - expected) <= 1e-11 * np.max(np.abs(expected), initial=0.0)).all())
+        return bool((np.abs(found - expected) <= share * np.max(np.abs(expected), initial=0.0)).all())
