@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from promises.faces import EXACT, LAW, X, Y, calculated, occurrences, search
+from promises.faces import EXACT, LAW, X, Y, calculated, estimator, occurrences, search
 from promises.table import CONSTANT, FITTED, PYTHON, REGRESSORS, WEIGHTS, row
 
 import shine
@@ -129,6 +129,27 @@ def rows_follow_one_another_in_their_order_or_by_their_times(face: str) -> None:
     words = {"y": Y + rng.normal(0, 3, 40), "max_size": 15, "generations": 5, "validation": "time"}
     last, latest, first = (search(face, **words, times=when).front for when in (None, np.arange(40), -np.arange(40)))
     assert last == latest != first
+
+
+@row("times", faces=("SymbolicTransformer",), slow=True)
+def components_are_not_fitted_to_errors_that_follow_one_another(face: str) -> None:
+    rng = np.random.default_rng(2)
+    slow = rng.normal(size=(400, 9))
+    for at in range(1, len(slow)):
+        slow[at] = 0.95 * slow[at - 1] + 0.31 * slow[at]
+    table, target = slow[:, :8], slow[:, 0] * slow[:, 1] + 0.5 * slow[:, 8]
+    others = rng.permutation(len(slow))
+    words = {"generations": 20, "max_size": 15, "n_components": 1, "population": 100}
+
+    def found(**times: Any) -> list[str]:
+        rows = others if times else np.arange(len(slow))
+        return [model.expression for model in estimator(face, **words).fit(table[rows], target[rows], **times).best_]
+
+    ordered = found()
+    assert occurrences(ordered, "x") == occurrences(ordered, "x0") + occurrences(ordered, "x1") > 0
+    for when in (others - 7.5, np.datetime64("2024-01-01") + others):
+        assert found(times=when) == ordered
+    assert found(times=np.arange(len(slow))) != ordered
 
 
 @row("evidence", faces=("evolve", "config"))

@@ -15,7 +15,15 @@ from sklearn.utils import validation
 from shine.base.typing import Floats
 from shine.data.columns.frames import array_problem, columns_with, dense, frame_problem, repeated_heading
 from shine.data.columns.headings import all_headings, frame_headings
-from shine.data.columns.numbers import COMPLEX, check_integers, check_present, numbers, too_large, warn_of_digits
+from shine.data.columns.numbers import (
+    COMPLEX,
+    check_integers,
+    check_present,
+    instants,
+    numbers,
+    too_large,
+    warn_of_digits,
+)
 from shine.data.datasets.dataset import MOST_MERGED, ordinary_weights
 from shine.data.opening import Opened
 from shine.data.streams.sources import is_streamable
@@ -183,7 +191,7 @@ def checked_sigma(sigma: ArrayLike, X: Floats) -> Floats:
     return deviations
 
 
-def seen(weights: Floats | None, *columns: Any, shuffled: bool = False, times: Floats | None = None) -> tuple[Any, ...]:
+def seen(weights: Floats | None, *columns: Any, shuffled: bool = False, times: Any = None) -> tuple[Any, ...]:
     """The rows of positive weight; up to `MOST_MERGED` sorted by their values if they may be in any order.
 
     Parameters
@@ -193,13 +201,13 @@ def seen(weights: Floats | None, *columns: Any, shuffled: bool = False, times: F
     *columns : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
     shuffled : bool
         Whether the rows may be in any order.
-    times : ndarray of shape (n_rows,), optional
-        When rows were read: their own order, which sorting them keeps here.
+    times : array-like of shape (n_rows,), optional
+        When rows were read, numbers or dates; by default, their places.
 
     Returns
     -------
     weights, *columns, times
-        None for those that are not given; the weights, too, if all are equal and repeat no row.
+        None for columns that are not given; the weights, too, if all are equal and repeat no row.
     """
     if weights is not None and (weights == weights[0]).all() and (weights[0] <= 1 or weights[0] % 1):
         weights = None
@@ -209,6 +217,7 @@ def seen(weights: Floats | None, *columns: Any, shuffled: bool = False, times: F
         keys = np.column_stack([each for each in given if each is not None])
         rows = np.arange(len(keys))[at]
         at = rows[np.lexsort(keys[rows].T[::-1])]
+    times = np.arange(len(columns[0])) * 1.0 if times is None else instants(times, len(columns[0]))
     *found, weights, times = (None if each is None else each[at] for each in (*given, times))
     return weights, *found, times
 

@@ -102,7 +102,7 @@ constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start,
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
-            Finite numbers.
+            Finite numbers. The order of the rows does not matter: classes have no errors that follow one another.
         y : array-like of shape (n_rows,)
             Classes: numbers, strings or truth values; at least two of positive weight.
         sample_weight, live

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from shine.base.errors import ExtrapolationWarning
 from shine.base.lazy import cached_property
-from shine.base.typing import Floats, Mask
+from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import Regression, dot, least_squares
 from shine.data.datasets.dataset import Dataset, stable_sum
+from shine.data.datasets.serial import Serial
 from shine.data.user_data import TrainingArrays
 from shine.faces.estimators.fit_searches import FitSearches
 from shine.faces.estimators.parameters import Selection, selected
@@ -22,14 +23,15 @@ from shine.search.constraints.constraints import Constraints
 from shine.search.finishing.kept_rows import kept_back, least_error
 from shine.search.models.front import Front
 from shine.search.models.model import Model
+from shine.search.problem.serial_noise import with_serial_noise
 from shine.search.run import search
 
 EXPLAINED = 1e-12
 """Standard deviation of the residual, as a share of the target's, below which nothing is left to explain."""
 
-FEWEST, KEPT, UNSEEN = 12, 0.25, 1e-12
-"""Rows from which some are kept back from the searches; their share; and their weight, which is next to nothing, in the
-linear models that they judge."""
+FEWEST, KEPT, PARTS, UNSEEN = 12, 0.25, 20, 1e-12
+"""Rows from which some are kept back from the searches; their share; the parts of a log, of which whole ones are kept,
+as errors are alike within them; and the weight of the rows, next to nothing, in the linear models that they judge."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,7 @@ class ComponentSearch:
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_features)
-    target : ndarray of shape (n_rows,)
-    weights : ndarray of shape (n_rows,), optional
+    data : Dataset
     searches : FitSearches
     earlier : callable
         Formulas of the last fit for the search with a number.
@@ -50,9 +50,7 @@ class ComponentSearch:
         Largest correlation of two components.
     """
 
-    rows: Floats
-    target: Floats
-    weights: Floats | None
+    data: Dataset
     searches: FitSearches
     earlier: Callable[[int], list[Guess]]
     selection: Selection
@@ -65,16 +63,15 @@ class ComponentSearch:
         see some of the rows, which then say how many components pay. In place of the raw features, a linear model of
         these is the first component if it is better than the formulas.
         """
-        known, working, judged = Components(self._all_weights), self._components(raw=False), self._components(raw)
+        known, working, judged = Components(self.data.row_weights), self._components(raw=False), self._components(raw)
         fronts: list[Front] = []
         while len(fronts) < count and not self.searches.stopped_by_user:
-            if fronts and self._is_explained(judged.residual(self.target), judged):
+            left = judged.deviation(judged.residual(self.data.target))
+            if fronts and left <= EXPLAINED * judged.deviation(self.data.target):
                 break
-            front = self._front(working.residual(self.target), len(fronts))
-            position = known.first_new(
-                ((at, self._values(front[at])) for at in _by_preference(front, int(self._seen.sum()))),
-                self.max_correlation,
-            )
+            front = self._front(working.residual(self.data.target), len(fronts))
+            places, most = _by_preference(front, int(self._seen.sum())), self.max_correlation
+            position = next((at for at in places if known.is_new(self._values(front[at]), most)), None)
             if position is None and (fronts or raw):
                 break
             fronts.append(front if position is None else replace(front, best_index=position, reason=""))
@@ -82,7 +79,7 @@ class ComponentSearch:
                 components.add(self._values(fronts[-1].best))
         if raw:
             return fronts[: self._best(self._left(fronts, raw), raw)]
-        beside, known = list[Front](), Components(self._all_weights)
+        beside, known = list[Front](), Components(self.data.row_weights)
         for front in [*self._linear(fronts[0]), *fronts]:
             if len(beside) < count and known.is_new(self._values(front.best), self.max_correlation):
                 beside.append(front)
@@ -93,38 +90,55 @@ class ComponentSearch:
     def _values(self, model: Model) -> Floats:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExtrapolationWarning)  # of rows that the searches did not see
-            return model.predict(self.rows)
+            return model.predict(self._rows)
 
     @cached_property
     def _seen(self) -> Mask:
         """Whether the searches see a row: all, if there are few."""
-        rows = Dataset.from_arrays(self.rows, self.target, sample_weight=self.weights)
-        if rows.n_rows < FEWEST or len(np.unique(self.rows[self._all_weights > 0], axis=0)) < FEWEST:
-            return np.ones(rows.n_rows, np.bool_)
-        return ~kept_back(rows, "random", KEPT, self.searches.settings.seed)
+        if len(np.unique(self._rows, axis=0)) < FEWEST:
+            return np.ones(self.data.n_rows, np.bool_)
+        rows = replace(self.data, groups=self._parts(PARTS))
+        return ~kept_back(rows, None if rows.groups is not None else "random", KEPT, self.searches.settings.seed)
+
+    @cached_property
+    def _serial(self) -> Serial | None:
+        return with_serial_noise(self.data).serial
+
+    def _parts(self, count: float | None = None) -> Indices | None:
+        """Part of each row of a log, of so many or as there are independent rows; None if rows do not follow others."""
+        if self._serial is None:
+            return None
+        shares = np.argsort(self._serial.order) / self.data.n_rows
+        return (shares * (count or self._serial.independent_rows)).astype(np.int64)
 
     def _components(self, raw: bool) -> Components:
-        weights = np.where(self._seen, 1.0, UNSEEN) * self._all_weights
-        return Components(weights, self.rows.T if raw else None)
+        weights = np.where(self._seen, 1.0, UNSEEN) * self.data.row_weights
+        return Components(weights, self.data.columns if raw else None)
 
     def _left(self, fronts: Sequence[Front], raw: bool) -> list[Floats]:
         """What the first components, of each number from 0, leave of the target."""
         components = self._components(raw)
-        found = [components.residual(self.target)]
+        found = [components.residual(self.data.target)]
         for front in fronts:
             components.add(self._values(front.best))
-            found.append(components.residual(self.target))
+            found.append(components.residual(self.data.target))
         return found
 
     def _best(self, left: Sequence[Floats], clearly: bool) -> int:
         """The best model, by what each leaves of the target; or the first that none is `clearly` better than."""
         unseen = self._seen if self._seen.all() else ~self._seen
-        scale = float(np.abs(self.target).max()) or 1.0
-        weights = self._all_weights[unseen] / self._all_weights[unseen].sum()
+        scale = float(np.abs(self.data.target).max()) or 1.0
+        weights = self.data.row_weights[unseen] / self.data.row_weights[unseen].sum()
         errors = weights * (np.array(left)[:, unseen] / scale) ** 2
-        enough = (EXPLAINED * self._components(raw=False).deviation(self.target) / scale) ** 2
+        enough = (EXPLAINED * self._components(raw=False).deviation(self.data.target) / scale) ** 2
         if clearly:
-            return least_error(errors, None, np.arange(len(left), dtype=np.float64), enough) or 0
+            parts = self._parts()
+            return (
+                least_error(
+                    errors, None if parts is None else parts[unseen], np.arange(len(left), dtype=np.float64), enough
+                )
+                or 0
+            )
         return int(np.argmin(np.maximum(np.nan_to_num(stable_sum(errors), nan=np.inf), enough)))
 
     def _linear(self, front: Front) -> list[Front]:
@@ -133,25 +147,22 @@ class ComponentSearch:
         if settings.constraints != Constraints() or not {"add", "mul"} <= {str(each) for each in settings.primitives}:
             return []
         roots, names = np.sqrt(self._components(raw=False).weights), front.best.tree.parameters
-        columns = roots * np.vstack([np.ones(len(roots)), self.rows.T])
+        columns = roots * np.vstack([np.ones(len(roots)), self.data.columns])
         with np.errstate(all="ignore"):
-            first, *slopes = least_squares(columns, roots * self.target).tolist()
-        if 4 * len(names) > len(self.rows) or not np.isfinite([first, *slopes]).all():
+            first, *slopes = least_squares(columns, roots * self.data.target).tolist()
+        if 4 * len(names) > self.data.n_rows or not np.isfinite([first, *slopes]).all():
             return []
         terms = [repr(first), *(f"{slope!r}*{name}" for slope, name in zip(slopes, names, strict=True) if slope)]
         tree = parse(" + ".join(terms), names)
         return [replace(front, models=(replace(front.best, tree=tree),), best_index=0, beside=(), reason="")]
 
-    @property
-    def _all_weights(self) -> Floats:
-        return np.ones(len(self.rows)) if self.weights is None else self.weights
-
-    def _is_explained(self, residual: Floats, components: Components) -> bool:
-        return components.deviation(residual) <= EXPLAINED * components.deviation(self.target)
+    @cached_property
+    def _rows(self) -> Floats:
+        return np.ascontiguousarray(self.data.columns.T)
 
     def _front(self, residual: Floats, number: int) -> Front:
-        weights = None if self.weights is None else self.weights[self._seen]
-        arrays = TrainingArrays(self.rows[self._seen], residual[self._seen], sample_weight=weights)
+        seen = replace(self.data, target=residual).take(self._seen)
+        arrays = TrainingArrays(seen.columns.T, seen.target, sample_weight=seen.weights, times=seen.times)
         found = self.searches.run(search, arrays, self.earlier(number)).front
         return selected(found, self.selection)
 
@@ -213,10 +224,6 @@ class Components:
         """Whether values vary and correlate with each formula by at most `most`."""
         column = self._standardized(values)
         return bool(column.any()) and all(abs(dot(column, other)) <= most for other in self._columns)
-
-    def first_new(self, candidates: Iterable[tuple[int, Floats]], most: float) -> int | None:
-        """The first position whose values vary and correlate with each formula by at most `most`; None if none does."""
-        return next((position for position, values in candidates if self.is_new(values, most)), None)
 
     def _centred(self, values: Floats) -> Floats:
         mean = float(dot(self._roots**2, values))

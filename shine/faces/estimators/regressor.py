@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 
 from shine.base.typing import Floats
 from shine.data.columns.headings import LossColumns, split_loss_columns
-from shine.data.columns.numbers import check_loss_columns, instants, numbered_groups, numbers
+from shine.data.columns.numbers import check_loss_columns, numbered_groups, numbers
 from shine.faces.estimators.base import SymbolicEstimator, complete
 from shine.faces.estimators.checks import check_in_memory, checked_sigma, checked_weights, seen, validated
 from shine.faces.estimators.fitted import Index, UncertainEstimator
@@ -237,9 +237,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
 
         check_in_memory(X)
         X, columns = split_loss_columns(X, loss_columns)
-        self.loss_columns_: list[str] = (
-            [] if loss_columns is None or isinstance(loss_columns, Mapping) else list(loss_columns)
-        )
+        self.loss_columns_: list[str] = [] if isinstance(loss_columns, Mapping | None) else list(loss_columns)
         law = None
         if self.template is not None:
             law = template_of(with_names(self.template, dict(zip(*names_and_headings(X), strict=True))))
@@ -263,10 +261,9 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         others = check_loss_columns(columns, len(rows))
         labels = None if groups is None else numbered_groups(groups, len(rows))
         shuffled = labels is None and self.validation is None and not others and self.objective is None
-        places = np.arange(len(rows), dtype=np.float64) if times is None else instants(times, len(rows))
         others = {name: seen(weights, column)[1] for name, column in others.items()}
         weights, rows, targets, deviations, labels, places = seen(
-            weights, rows, targets, deviations, labels, shuffled=shuffled, times=places
+            weights, rows, targets, deviations, labels, shuffled=shuffled, times=times
         )
         count = 1 if several else targets.shape[1]
         titles = [""] if single else [f"output {number}" for number in range(count)]
@@ -276,13 +273,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         guesses = [self._earlier(number, self.linear_scaling, law is not None) for number in range(count)]
         fronts: list[Front] = []
         arrays = TrainingArrays(
-            rows,
-            None,
-            sample_weight=weights,
-            sigma=deviations,
-            groups=labels,
-            times=places,
-            loss_columns=others,
+            rows, None, sample_weight=weights, sigma=deviations, groups=labels, times=places, loss_columns=others
         )
         with searches.shown(live, type(self).__name__, y):
             self._quantity = searches.target

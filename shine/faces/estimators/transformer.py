@@ -109,7 +109,9 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
         self._store(locals())
 
     @complete
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, live: bool = False) -> Self:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, live: bool = False, times: Any = None
+    ) -> Self:
         """Search for components, one after the other; Ctrl-C ends the search, keeps those found, and warns.
 
         Warnings and errors are those of `SymbolicRegressor.fit`.
@@ -120,7 +122,7 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
             Finite numbers.
         y : array-like of shape (n_rows,)
             Finite numbers.
-        sample_weight, live
+        sample_weight, live, times
             See `SymbolicRegressor.fit`.
 
         Returns
@@ -132,20 +134,11 @@ settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks
 
         rows, given = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
         count = _checked_components(self.n_components, self.max_correlation)
-        targets = numbers(given, "y", 1)
-        weights, rows, targets, _ = seen(checked_weights(sample_weight, rows), rows, targets, shuffled=True)
-        merged = Dataset.from_arrays(rows, targets, sample_weight=weights).merged()
-        titles = [f"component {number}" for number in range(count)]
-        searches = self._fit_searches(len(titles), titles)
-        find = ComponentSearch(
-            np.ascontiguousarray(merged.columns.T),
-            merged.target,
-            merged.weights,
-            searches,
-            self._earlier,
-            self.model_selection,
-            self.max_correlation,
-        )
+        targets, weights = numbers(given, "y", 1), checked_weights(sample_weight, rows)
+        weights, rows, targets, places = seen(weights, rows, targets, shuffled=True, times=times)
+        data = Dataset.from_arrays(rows, targets, sample_weight=weights, times=places).merged()
+        searches = self._fit_searches(count, [f"component {number}" for number in range(count)])
+        find = ComponentSearch(data, searches, self._earlier, self.model_selection, self.max_correlation)
         with searches.shown(live, type(self).__name__, y):
             fronts = find.found(count, bool(self.raw_features))
         self.n_components_ = len(fronts)

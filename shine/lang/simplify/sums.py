@@ -145,10 +145,7 @@ class Builder:
     def _product(self, factor: Coefficient, factors: Mapping[int, int]) -> int:
         above = [(base, exponent) for base, exponent in factors.items() if exponent > 0]
         below = [(base, -exponent) for base, exponent in factors.items() if exponent < 0]
-        number, divisor = factor
-        if divisor != 1 and ("div" not in self.allowed or not self._is_quotient(number, divisor)):
-            # People divide by whole numbers, and multiply by others: 0.3*x, not x/3.3333.
-            number, divisor = value(factor), 1.0
+        number, divisor = self._divided(factor, not above) if "div" in self.allowed else (value(factor), 1.0)
         if divisor != 1 and abs(number) == 1:
             # The constant absorbs the sign.
             number, divisor = (1.0, math.copysign(divisor, number)) if above else (number, divisor)
@@ -165,9 +162,9 @@ class Builder:
                 result = self._make("mul", result, self._make("inv", bottom))
         return self._opposite(result) if number == -1 else result
 
-    def _is_quotient(self, number: float, divisor: float) -> bool:
-        """Whether people divide by a number, instead of multiplying by its inverse."""
-        return abs(number) == 1 and divisor.is_integer()
+    def _divided(self, factor: Coefficient, alone: bool) -> Coefficient:
+        """A factor as it is written: people divide by whole numbers, and multiply by others: 0.3*x, not x/3.3333."""
+        return factor if abs(factor[0]) == 1 and factor[1].is_integer() else (value(factor), 1.0)
 
     def _number(self, number: float) -> int:
         return self.terms.constant(number + 0.0)

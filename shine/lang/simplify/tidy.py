@@ -27,6 +27,7 @@ from shine.lang.forms.named_numbers import (
 )
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import EXACT, Functions
+from shine.lang.numerals import exponent_of
 from shine.lang.simplify.powers import PowerForms
 from shine.lang.simplify.simplifier import settled
 from shine.lang.simplify.sums import Product, Sum, combined, plus_sum, raised, times_sum
@@ -187,7 +188,7 @@ class _Tidy(AngleForms):
 
     def best_product(self, product: Product) -> int:
         """The best formula of those that are tried for a product."""
-        product = self._with_turned_sum(Product(self._divided(product.coefficient), product.factors))
+        product = self._with_turned_sum(product)
         result = super().best_product(product)
         for other in self._tried(self.other_products(product)):
             try:
@@ -220,9 +221,7 @@ class _Tidy(AngleForms):
 
     def _multiplied_out(self, product: Product) -> int | None:
         """``x*(2 - y/x)`` as ``2*x - y``; None if there is no sum to multiply with."""
-        if not self._may_try:
-            return None
-        if not product.factors or not any(self.is_sum(base) for base in product.factors):
+        if not self._may_try or not any(self.is_sum(base) for base in product.factors):
             return None
         try:
             total = self.expanded(Sum(ZERO, {self.product(ONE, product.factors): product.coefficient}))
@@ -230,44 +229,48 @@ class _Tidy(AngleForms):
         except Unfit:
             return None
 
-    def _divided(self, factor: Coefficient) -> Coefficient:
-        """A third as a divisor: ``x/3``, not ``0.3333333333333333*x``; and ``x/pi``."""
-        number = value(factor)
-        named = named_number(abs(short(number)))
-        if named is not None and named.is_below and named.numerator == 1:
+    def _divided(self, factor: Coefficient, alone: bool) -> Coefficient:
+        """The quotient with the fewest nodes and figures: ``x/3``, ``x/pi``, ``x/1.4``; in exact formulas, ``4*x/7``.
+
+        A factor stays as it is unless that saves more than a point, or if it is a whole number, divides by one or,
+        outside exact formulas, is a short decimal. One that is `alone`, with others below only, is written even if 1.
+        """
+        number, digits = value(factor), self._digits
+        size, above, below = (short(abs(part), digits) for part in (number, *factor))
+        named = named_number(size)
+        if named is not None and named.is_below and named.numerator == 1 and not alone:
             return math.copysign(1.0, number), named.denominator * UNITS[named.unit]
-        if number and factor[1] == 1 and abs(number) < 1 and figures(number) > min(MOST_FIGURES, self._digits - 2):
-            divisor = float(round(1 / number))
-            # Largest whole number that replaces the multiplication by its inverse.
-            if abs(divisor) < 10**6 and abs(divisor * number - 1) < 10.0**-self._digits:
-                return math.copysign(1.0, number), abs(divisor)
-        return self._fraction(number, 1) or factor
+        is_short = not self._counts_figures and figures(size) <= min(MOST_FIGURES, digits - 2)
+        if (below == 1 and (is_short or size.is_integer())) or (above == 1 and below.is_integer()):
+            return factor
 
-    def _fraction(self, number: float, free: int = 0) -> Coefficient | None:
-        """The fraction that is shorter than a number of an exact formula, if its numerator is not `free`; or None."""
-        found = self._rational(number) if self._counts_figures else None
-        if found is None or found.denominator == 1:
-            return None
-        above, below = map(float, found.as_integer_ratio())
-        length = plain_figures(below) + (0 if abs(above) == free else 2 + plain_figures(above))
-        return (above, below) if length + 1 < plain_figures(abs(number)) else None
+        def length(way: Coefficient) -> tuple[int, int]:
+            written = [each for each, needed in zip(way, (alone or way[0] != 1, way[1] != 1), strict=True) if needed]
+            length = sum(map(self._length, written)) - (way == ways[0])
+            return 2 * len(written) + self._counts_figures * length, length
 
-    def _rational(self, number: float) -> Fraction | None:
+        ways, inverse = [(above, below), (size, 1.0)], short(1 / size, digits)
+        # More figures than half of the digits that are right may be those of another number.
+        if figures(inverse) <= (digits + 1) // 2:
+            ways.append((1.0, inverse))
+        # No fraction has fewer than two nodes and two figures beside those of a decimal.
+        first = exponent_of(size)
+        for power in (0, first, first + 1) if self._counts_figures and self._length(size) > 5 else ():
+            if (fraction := self._rational(Fraction(size) / Fraction(10) ** power)) is not None:
+                ways.append((float(f"{fraction.numerator}e{power}"), float(fraction.denominator)))
+        above, below = min(ways, key=length)
+        return math.copysign(above, number), below
+
+    def _rational(self, number: float | Fraction) -> Fraction | None:
         """The fraction of small numbers that a number is; None if it is none."""
         # Largest terms of other simple fractions
         found = Fraction(number).limit_denominator(99)
-        right = abs(found.numerator) < 1000 and abs(found - number) <= abs(number) * 10.0**-self._digits
+        right = abs(found.numerator) < 1000 and abs(found - Fraction(number)) * 10**self._digits <= abs(number)
         return found if right else None
 
     def _summand(self, number: float) -> int:
-        fraction = self._fraction(number)
-        if fraction is None:
-            return super()._summand(number)
-        return self.terms.make("div", *map(self.terms.constant, fraction))
-
-    def _is_quotient(self, number: float, divisor: float) -> bool:
-        own = named_number(divisor) is not None and abs(number) == 1
-        return super()._is_quotient(number, divisor) or own or self._fraction(number / divisor, 1) == (number, divisor)
+        above, below = map(self._number, self._divided((number, 1.0), alone=True))
+        return above if self.terms.number(below) == 1 else self.terms.make("div", above, below)
 
     def other_products(self, product: Product) -> Iterator[Product]:
         """Equal products, to try instead of a product."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -199,8 +201,8 @@ def test_powers_are_written_with_their_exponent(text, expected):
     [
         ("0.15100000000008001*x - 0.4599999999998788*x**0.6666666666666666 + 1.234567891",
          "0.151*x - 0.46*x**0.6666666666666666 + 1.234567891"),
-        ("9.81*x*(0.050968399592253*y**2 + z)", "x*(0.5*y**2 + 9.81*z)"),
-        ("2.7*x/(y + 0.37037037037*z)", "7.29*x/(2.7*y + z)"),
+        ("9.81*x*(0.050968399592253*y**2 + z)", "x*(y**2/2 + 9.81*z)"),
+        ("2.7*x/(y + 0.37037037037*z)", "2.7*x/(y + z/2.7)"),
         ("1.7*exp(x)*(y - 1.4117647058824)", "(1.7*y - 2.4)*exp(x)"),
         ("x*(y + 0.333333333336*z)", "x*(y + z/3)"),
         ("3*(x + 1.16666666666667)**2 + 0.916666666666667", "x*(3*x + 7) + 5"),
@@ -212,10 +214,61 @@ def test_powers_are_written_with_their_exponent(text, expected):
         ("0.25*x*(y - 8) + 0.5", "x*(y - 8)/4 + 0.5"),
         ("0.0707106781186548*sqrt(200 - x*y)", "sqrt(1 - x*y/200)"),
         ("0.7071067811865476*y*sqrt(6 - x)", "y*sqrt(3 - x/2)"),
+        ("0.714285714285714*x/y", "x/(1.4*y)"),
+        ("-0.714285714285714*x**2", "-x**2/1.4"),
+        ("0.714285714285714/y", "5/(7*y)"),
+        ("5*x/(7*y)", "5*x/(7*y)"),
+        ("0.571428571428571*x/y", "4*x/(7*y)"),
+        ("0.35*x/(0.07*y)", "5*x/y"),
+        ("x/(0.25*y)", "4*x/y"),
+        ("157.142857142857*x/y", "1100*x/(7*y)"),
+        ("0.00777777777777778*x", "0.07*x/9"),
+        ("z - 0.0909090909090909*x/y", "z - x/(11*y)"),
+        ("x*(y + 2)/1.4 + 3", "x*(y + 2)/1.4 + 3"),
+        ("0.5*x/y + 0.1", "0.5*x/y + 0.1"),
     ],
 )  # fmt: skip
 def test_exact_formulas_have_the_numbers_that_people_write(found, short):
     assert tidy(parse(found), COMPILED, digits=9, exact=True).readable == short
+
+
+def length(text):
+    """Nodes, figures and points of a text."""
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Name)]
+    numbers = re.findall(r"\d[\d.]*", text)
+    return len(nodes) + sum(1 + len(each.replace(".", "").strip("0")) + ("." in each) for each in numbers)
+
+
+SHORT = [*map(str, range(1, 31)), *(f"{tenths / 10:g}" for tenths in range(1, 100))]
+
+
+@given(
+    st.sampled_from(["x", "x*y", "x/y", "x/(y*z)", "1/y"]),
+    st.lists(st.tuples(st.sampled_from("*/"), st.sampled_from([*SHORT, "0.07", "0.25", "0.35"])), max_size=3),
+)
+def test_products_keep_their_values_without_more_figures(first, factors):
+    text = first + "".join(map("".join, factors))
+    found = tidy(parse(text, ("x", "y", "z")), COMPILED, digits=9, exact=True).readable
+    point = {"x": Fraction(3, 2), "y": Fraction(7, 5), "z": Fraction(11, 3)}
+    exactly = [eval(re.sub(r"(\d[\d.]*)", r"F('\1')", each), {"F": Fraction, **point}) for each in (text, found)]
+    assert abs(exactly[1] / exactly[0] - 1) < 1e-8
+    assert length(found) <= length(text)
+
+
+@pytest.mark.parametrize(("above", "below"), [("x", ""), ("x", "y"), ("", "y"), ("(x + 2)", "sqrt(y)")])
+@given(st.sampled_from(SHORT), st.sampled_from(SHORT))
+def test_a_factor_stands_where_it_needs_the_fewest_figures(above, below, numerator, divisor):
+    def written(one, other):
+        bottom = "*".join(filter(None, ("" if other == "1" else other, below)))
+        top = "*".join(filter(None, ("" if one == "1" and above else one, above)))
+        return top if not bottom else f"{top}/({bottom})" if "*" in bottom else f"{top}/{bottom}"
+
+    value = Fraction(numerator) / Fraction(divisor)
+    whole = ("*".join(filter(None, (repr(float(value)), above)))) + (f"/{below}" if below else "")
+    found = tidy(parse(whole, ("x", "y")), COMPILED, digits=9, exact=True).readable
+    ways = [(one, f"{float(Fraction(one) / value):.12g}") for one in SHORT]
+    ways = [(one, other) for one, other in ways if Fraction(one) / Fraction(other) == value]
+    assert length(found) <= min(length(written(*way)) for way in ways) + 1  # a decimal may keep its point
 
 
 @pytest.mark.parametrize(
