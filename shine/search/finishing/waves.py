@@ -7,7 +7,7 @@ doi:10.1109/JRPROC.1949.232969). Rows do not tell them apart, but whoever asks f
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -51,14 +51,15 @@ def with_slow_waves(tree: Tree, grids: Mapping[str, Grid], columns: Sequence[Flo
     """
     if not grids or tree.assignments:
         return tree
+    # By whole periods, nothing changes but the last digits of large frequencies, and constants are fitted afterwards.
     # Waves that are squared, or multiplied, may turn by half a period as well.
-    for share in (1.0, 0.5):
+    for share, rounding in ((1.0, 0.1), (0.5, 1e-6)):
         at, count = 0, 1
         while at < count:
             slowed = _Slowed(grids, at, share)
             other = replace(tree, result=slowed.visit(tree.result))
             at, count = at + 1, slowed.count
-            if slowed.changed and same_values(tree, other, columns, 1e-6):  # of large frequencies, digits are lost
+            if slowed.changed and same_values(tree, other, columns, rounding):
                 tree = other
     return tree
 
@@ -76,22 +77,49 @@ class _Slowed(Rebuilding):
         if period is None:
             return rebuilt
         self.count += 1
-        line = _Line().visit(rebuilt.args[0]) if self.count == self._at + 1 else None
-        return rebuilt if line is None else ast.Call(rebuilt.func, [self._slowed(line, period, rebuilt.args[0])], [])
+        if self.count != self._at + 1:
+            return rebuilt
+        return ast.Call(rebuilt.func, [self._slowed(rebuilt.args[0], period)], [])
 
-    def _slowed(self, line: dict[str, float], period: float, given: ast.expr) -> ast.expr:
-        phase, part = line.pop("", 0.0), period * self._share
-        for name in line.keys() & self._grids.keys():
+    def _slowed(self, argument: ast.expr, period: float) -> ast.expr:
+        """The sum of features with coefficients, and of what else is in the argument."""
+        line: dict[str, float] = {}
+        rest: list[tuple[float, ast.expr]] = []
+        for sign, part in _summands(argument):
+            own = _Line().visit(part)
+            rest += [(sign, part)] if own is None else []
+            for name, value in (own or {}).items():
+                line[name] = line.get(name, 0.0) + sign * value
+        phase, whole = line.pop("", 0.0), period * self._share
+        for name in sorted(line.keys() & self._grids.keys()):
             origin, step = self._grids[name]
-            if turns := round(line[name] * step / part):
-                line[name] -= turns * part / step
+            if turns := round(line[name] * step / whole):
+                line[name] -= turns * whole / step
                 before = turns * origin / step
-                phase += (before - round(before)) * part
+                phase += (before - round(before)) * whole
                 self.changed = True
+        if not self.changed:
+            return argument
         phase -= round(phase / period) * period
         terms = [f"{value!r}*{name}" for name, value in line.items()]
         terms += [repr(phase)] if abs(phase) > 1e-9 else []
-        return parse(" + ".join(terms), tuple(line)).result if self.changed else given
+        found = parse(" + ".join(terms), tuple(line)).result
+        for sign, part in rest:
+            found = ast.BinOp(found, ast.Add() if sign > 0 else ast.Sub(), part)
+        return found
+
+
+def _summands(node: ast.expr, sign: float = 1.0) -> Iterator[tuple[float, ast.expr]]:
+    """The summands of a sum, each with its sign."""
+    match node:
+        case ast.BinOp(left, ast.Add(), right):
+            yield from _summands(left, sign)
+            yield from _summands(right, sign)
+        case ast.BinOp(left, ast.Sub(), right):
+            yield from _summands(left, sign)
+            yield from _summands(right, -sign)
+        case _:
+            yield sign, node
 
 
 class _Line(Interpretation):
