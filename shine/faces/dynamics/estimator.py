@@ -284,7 +284,7 @@ class SymbolicDynamics(FittedDynamics):
             Second derivatives for ``order=2``; NaN before the lags of a map, and near the edges of a field.
         """
         if self._model(index).is_field:
-            return self._model(index).rates(x)
+            return self._used(index).rates(x)
         model = self._of_run(index, run)
         return model.rates(model.history(self._states(x)), u, t)[:, model.sought]
 
@@ -325,7 +325,7 @@ class SymbolicDynamics(FittedDynamics):
         from shine.faces.dynamics.scoring import start_values
 
         if self._model(index).is_field:
-            return self._model(index).simulate(x0, t, return_std=return_std)
+            return self._used(index).simulate(x0, t, return_std=return_std)
         model = self._of_run(index, run)
         start = start_values(model, self.states_, x0)
         found = model.simulate(start, numbers(np.asarray(t), "t", 1), u, return_std=return_std)

@@ -133,12 +133,8 @@ class ComponentSearch:
         enough = (EXPLAINED * self._components(raw=False).deviation(self.data.target) / scale) ** 2
         if clearly:
             parts = self._parts()
-            return (
-                least_error(
-                    errors, None if parts is None else parts[unseen], np.arange(len(left), dtype=np.float64), enough
-                )
-                or 0
-            )
+            groups = None if parts is None else parts[unseen]
+            return least_error(errors, groups, np.arange(len(left), dtype=np.float64), enough) or 0
         return int(np.argmin(np.maximum(np.nan_to_num(stable_sum(errors), nan=np.inf), enough)))
 
     def _linear(self, front: Front) -> list[Front]:

@@ -185,14 +185,19 @@ class Draft:
         return Polishing(end.loss, end.threads, TOLERANCE, end.out_of_time, partial(rounding_error, loss=end.loss))
 
     @cached_property
+    def some(self) -> Dataset:
+        """Some rows."""
+        return self.rows.sampled(POLISHING_ROWS, np.random.default_rng(0))
+
+    @cached_property
     def grids(self) -> dict[str, Grid]:
         """Of the features."""
-        return grids_of(self.rows.features, self.rows.columns)
+        return grids_of(self.some.features, self.some.columns)
 
     def simpler(self, tree: Tree) -> Tree:
-        """A simplified formula."""
+        """A simplified formula, of slow waves."""
         simple = simplify(tree, primitives=self.primitives, functions=COMPILED, ranges=self.rows.ranges)
-        return with_slow_waves(simple, self.grids, list(self.rows.columns))
+        return with_slow_waves(simple, self.grids, list(self.some.columns))
 
     def measured(self, trees: Iterable[Tree]) -> list[Model]:
         """Formulas as models."""
@@ -219,7 +224,7 @@ class Draft:
             versions.setdefault(form_of(model.tree), []).append(model)
         price = partial(surprise, evidence=self.evidence)
         plain = sorted((min(each, key=price) for each in versions.values()), key=lambda model: model.complexity)
-        rows, kept = self.rows.sampled(POLISHING_ROWS, np.random.default_rng(0)), dict[Model, Floats]()
+        rows, kept = self.some, dict[Model, Floats]()
         for model in plain:
             with np.errstate(all="ignore"):
                 values = evaluate(model.tree, list(rows.columns), np.float64, COMPILED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -81,6 +82,14 @@ def _without_an_operand(population: Population) -> Iterator[tuple[Codes, Floats]
 SEARCHES, JUDGED = 0.75, 0.97
 """Shares of the seconds at which the searches end, and the fits of their formulas in the weak form."""
 
+MISSED, TINY = 0.5, 1e-300
+"""Error of the weak form on times kept back above which nothing was found, as a share of the variance of all, and of
+what a constant leaves there, which is at least `TINY`."""
+
+HELPS = (
+    "noise, or no rates of the fields and their derivatives. What may help: smaller steps, other fields, more seconds"
+)
+
 
 @np.errstate(all="ignore")
 def find_fields(
@@ -144,12 +153,19 @@ def find_fields(
     system = models[tuple(map(id, best))]
     front = front_of([system, *(each for each in distinct(models.values()) if each.lines() != system.lines())], system)
     kept = [each[1] / variance for each, variance in zip(chosen, system.variances.tolist(), strict=True)]
-    share = f"{max(kept):.2g} of the variance" if math.isfinite(max(kept)) else "not known: the field is too short"
-    others = [each.nats for each in models.values() if each is not system]
-    parts = ["the only system" if not others else _reason(system.nats, min(others))]
-    parts.append(f"the error of the weak form on the last quarter of the times, kept back, is {share}")
+    error, others = max(kept), [each.nats for each in models.values() if each is not system]
+    share = f"{error:.2g} of the variance" if math.isfinite(error) else "not known: the field is too short"
+    constant = Tree(tuple(features_of(field, order)), ast.Constant(1.0))
+    by_constants = [kept_back_loss(constant, form, number) for number in range(len(chosen))]
+    missed = max(loss / max(other, TINY) for (_, loss), other in zip(chosen, by_constants, strict=True))
+    found = not (error < math.inf and max(error, missed) > MISSED)
+    why = "the only system" if not others else _reason(system.nats, min(others))
+    told = f"the error of the weak form on the last quarter of the times, kept back, is {share}"
+    lost = (
+        f"nothing was found: {told}: noise, or rates that do not follow from the fields and their derivatives. {HELPS}"
+    )
     return DynamicsResult(
-        front=replace(front, reason="; ".join(parts)),
+        front=replace(front, reason=f"{why}; {told}" if found else lost, found=found),
         equations={state: result.front for state, result in zip(field.states, results, strict=True)},
         seconds=session.seconds,
         seed=settings.search.seed,

@@ -74,6 +74,17 @@ def test_the_equation_of_korteweg_and_de_vries_is_found_in_noise():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("walks", [False, True])
+def test_in_noise_nothing_is_found(walks):
+    noise = np.random.default_rng(0).standard_normal((48, 40))
+    lost = estimator(max_time=6).fit(np.cumsum(noise, axis=0) if walks else noise, 0.1)
+    assert not lost.found_ and lost.front_.reason.startswith("nothing was found: the error of the weak form")
+    with pytest.raises(DataError, match="nothing was found"):
+        lost.predict(noise)
+    assert lost.predict(noise, index=0).shape == noise.shape
+
+
+@pytest.mark.slow
 def test_copies_know_the_law(shocks):
     for other in (pickle.loads(pickle.dumps(shocks)), copy.deepcopy(shocks)):
         assert other.best_.lines() == shocks.best_.lines()
