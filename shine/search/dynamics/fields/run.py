@@ -161,9 +161,7 @@ def find_fields(
     found = not (error < math.inf and max(error, missed) > MISSED)
     why = "the only system" if not others else _reason(system.nats, min(others))
     told = f"the error of the weak form on the last quarter of the times, kept back, is {share}"
-    lost = (
-        f"nothing was found: {told}: noise, or rates that do not follow from the fields and their derivatives. {HELPS}"
-    )
+    lost = f"nothing was found: {told}: {HELPS}"
     return DynamicsResult(
         front=replace(front, reason=f"{why}; {told}" if found else lost, found=found),
         equations={state: result.front for state, result in zip(field.states, results, strict=True)},
