@@ -87,7 +87,8 @@ MISSED, TINY = 0.5, 1e-300
 what a constant leaves there, which is at least `TINY`."""
 
 HELPS = (
-    "noise, or no rates of the fields and their derivatives. What may help: smaller steps, other fields, more seconds"
+    "noise, or rates that do not follow from the fields and their derivatives. What may help: smaller steps, further "
+    "fields, more seconds"
 )
 
 
