@@ -82,8 +82,12 @@ UNSTABLE = {"argpartition", "partition"}
 EXACT_EXPONENTS = {"2", "0.5"}
 """Exponents that NumPy replaces by products and square roots."""
 
-PYTHONS_POWERS = {("symmetries.py", "variables ** degree"), ("model.py", "step ** order")}
-"""Powers of single numbers."""
+PYTHONS_POWERS = {
+    ("symmetries.py", "variables ** degree"),
+    ("model.py", "step ** order"),
+    ("explicit.py", "max(1e-10, base) ** exponent"),
+}
+"""Powers of single numbers; in kernels, those of formulas."""
 
 WHOLE_NUMBERS = {
     ("expression_bank.py", "rounded @ multipliers"),

@@ -155,7 +155,12 @@ def drained(stream: Stream[int, int], count: int) -> list[int]:
 
 @pytest.mark.parametrize(
     "made",
-    [partial(ThreadPoolExecutor, 2), partial(Elsewhere, 2), partial(Unreliable, 0.3), partial(Unreliable, 0.6, 1)],
+    [
+        partial(ThreadPoolExecutor, 2),
+        partial(Elsewhere, 2),
+        pytest.param(partial(Unreliable, 0.3), marks=pytest.mark.slow),
+        pytest.param(partial(Unreliable, 0.6, 1), marks=pytest.mark.slow),
+    ],
     ids=["threads", "elsewhere", "unreliable", "very unreliable"],
 )
 def test_a_stream_has_the_results_of_tasks_that_are_not_lost(made):

@@ -93,6 +93,7 @@ def test_a_known_equation_stays_where_readings_are_too_few_for_rates():
     assert re.fullmatch(r"x' = \S+\*\(y - x\)", result.chosen.lines()[0])
 
 
+@pytest.mark.slow
 def test_wild_readings_do_no_harm():
     rng = np.random.default_rng(0)
     wild = Trajectory(np.arange(80.0), 10 ** rng.uniform(-30, 30, (80, 3)), np.zeros((80, 0)))

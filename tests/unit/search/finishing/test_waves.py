@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shine.evaluate.kernels.kernel import Kernel
@@ -31,6 +31,7 @@ def test_grids_are_of_even_values_with_or_without_gaps():
     assert grids_of(("a", "b", "c"), np.array([[1.0, 1, 1, 1], [0, 1, 0, 1], [0, 1, 2.7, 3]])) == {}
 
 
+@settings(max_examples=30)
 @given(
     st.sampled_from(
         ["sin(A*x + B)", "cos(A*x)*exp(y)", "tan(A*x - B)", "cos(A*x + z)", "sin(A*y - A*x)", "sin(x*A - z*z)"]
