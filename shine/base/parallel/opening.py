@@ -210,10 +210,11 @@ def _pool_of(source: ExecutorSource) -> Iterator[Pool]:
     from concurrent.futures import Executor  # it imports logging
 
     if isinstance(source, Executor):
-        yield Pool(lambda: source, workers=getattr(source, "_max_workers", 1))
+        yield Pool(lambda: source, workers=getattr(source, "_max_workers", None) or 1)
     elif hasattr(source, "get_executor"):
         executor = source.get_executor()
-        yield Pool(lambda: executor, workers=max(1, sum(source.nthreads().values())))
+        known = source.nthreads() if hasattr(source, "nthreads") else {}
+        yield Pool(lambda: executor, workers=max(1, sum(known.values())))
     elif hasattr(source, "scheduler_address"):
         with client_of(source) as client, _pool_of(client) as pool:
             yield pool

@@ -67,6 +67,8 @@ class RateSearch:
 class Ended:
     """What a search in a worker leaves."""
 
+    search: str
+    """Its name."""
     result: Result
     state: State | None
     """After its last whole epoch."""
@@ -107,8 +109,10 @@ class Elsewhere:
             Whether the searches end now.
         """
         if hurry:
+            # Tasks are not done again: a worker that has not begun finds nothing to begin with.
             self._shipment.recall()
-            self._until = time.monotonic() + SECONDS_TO_RETURN
+            yield from self._round.finished(SECONDS_TO_RETURN)
+            return
         with suppress(TimeoutError):
             yield from self._round.results(self._until)
 
@@ -125,4 +129,4 @@ def _searched(searches: Sequence[RateSearch], task: tuple[int, float], stopped: 
     own = searches[number].within(until - time.time(), 0 if stopped() else None)
     observers = replace(NOBODY, save=states.append, report=reports.append, clock=clock)
     result = search(own.dataset, own.settings, observers, own.earlier)
-    return Ended(result, states[-1], reports[-1])
+    return Ended(own.name, result, states[-1], reports[-1])

@@ -190,8 +190,8 @@ class Session:
                 found.update(self._one_by_one(own, until, least, replace(self._observers, pool=None)))
                 with stage("waiting for the workers"):
                     try:
-                        for each, ended in zip(others, elsewhere.results(hurry=self._ended), strict=False):
-                            found[each.name] = self._heard(each, ended)
+                        for ended in elsewhere.results(hurry=self._ended):
+                            found[ended.search] = self._heard(ended, others[0].settings.stop.seconds)
                     except KeyboardInterrupt:
                         self._ended = True
                         found = {name: replace(result, stopped_by="interrupted") for name, result in found.items()}
@@ -252,11 +252,11 @@ class Session:
 
         return told
 
-    def _heard(self, own: RateSearch, ended: Ended) -> Result:
+    def _heard(self, ended: Ended, limit: float | None) -> Result:
         """The result of a search in a worker, whose last generation is told."""
-        told = self._teller(self._form + own.name)
-        if ended.state is not None:
-            self._end(own.name, own.settings.stop.seconds, ended.result, ended.state)
+        told = self._teller(self._form + ended.search)
+        if ended.state is not None and not self._ended:
+            self._end(ended.search, limit, ended.result, ended.state)
         if ended.progress is not None and is_true(self._observers.report(told(ended.progress))):
             self._ended = True
             return replace(ended.result, stopped_by="callback")

@@ -86,11 +86,6 @@ MISSED, TINY = 0.5, 1e-300
 """Error of the weak form on times kept back above which nothing was found, as a share of the variance of all, and of
 what a constant leaves there, which is at least `TINY`."""
 
-HELPS = (
-    "noise, or rates that do not follow from the fields and their derivatives. What may help: smaller steps, further "
-    "fields, more seconds"
-)
-
 
 @np.errstate(all="ignore")
 def find_fields(
@@ -162,9 +157,10 @@ def find_fields(
     found = not (error < math.inf and max(error, missed) > MISSED)
     why = "the only system" if not others else _reason(system.nats, min(others))
     told = f"the error of the weak form on the last quarter of the times, kept back, is {share}"
-    lost = f"nothing was found: {told}: {HELPS}"
+    helps = "What may help: smaller steps, further fields, more seconds"
+    doubt = f"{told}: noise, or rates that do not follow from the fields and their derivatives. {helps}"
     return DynamicsResult(
-        front=replace(front, reason=f"{why}; {told}" if found else lost, found=found),
+        front=replace(front, reason=f"{why}; {told}" if found else f"nothing was found: {doubt}", found=found),
         equations={state: result.front for state, result in zip(field.states, results, strict=True)},
         seconds=session.seconds,
         seed=settings.search.seed,

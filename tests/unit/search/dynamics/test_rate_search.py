@@ -98,6 +98,14 @@ def test_whoever_stops_a_search_stops_those_of_the_workers() -> None:
 
 
 @pytest.mark.slow
+def test_workers_that_have_not_begun_when_the_user_stops_begin_nothing() -> None:
+    with opened(2) as pool:
+        result = found(pool, lambda progress: True, generations=10**6)
+    assert result.stopped_by == "callback"
+    assert set(result.equations) == {"x0", "x1", "x2"}
+
+
+@pytest.mark.slow
 def test_ctrl_c_while_workers_are_waited_for_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*arguments: Any, **options: Any) -> Any:
         raise KeyboardInterrupt
