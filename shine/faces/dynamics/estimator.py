@@ -18,7 +18,7 @@ from shine.faces.estimators.base import complete, portable_parameters
 from shine.faces.estimators.parameters import (
     checked_seed,
     checked_settings,
-    checked_threads,
+    threads_beside,
     words_of,
 )
 from shine.lang.forms.names import listed
@@ -207,7 +207,7 @@ class SymbolicDynamics(FittedDynamics):
         search = settings_from(
             primitives=self.primitives,
             seconds=self.max_time,
-            threads=checked_threads(self.n_jobs) if self.executor is None or self.n_jobs != -1 else None,
+            threads=threads_beside(self.executor, self.n_jobs),
             seed=checked_seed(self.random_state),
             words=words_of(others),
             **others,

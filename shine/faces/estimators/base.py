@@ -22,9 +22,9 @@ from shine.faces.estimators.parameters import (
     check_parameters,
     checked_seed,
     checked_settings,
-    checked_threads,
     checked_units,
     selected,
+    threads_beside,
     words_of,
 )
 from shine.lang.forms.primitives import PrimitiveSet, select
@@ -123,7 +123,7 @@ class SymbolicEstimator(FittedEstimator):
             seconds=self.max_time,
             stop_loss=self.stop_loss,
             dtype=self.dtype,
-            threads=checked_threads(self.n_jobs) if self.executor is None or self.n_jobs != -1 else None,
+            threads=threads_beside(self.executor, self.n_jobs),
             seed=checked_seed(self.random_state) + (self.generations_ if self._goes_on() else 0),
             constraints=self._constraints(names),
             guesses=() if self.guesses is None else self.guesses,

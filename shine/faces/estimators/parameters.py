@@ -203,6 +203,11 @@ def checked_units(units: Any, headings: Sequence[str], names: Sequence[str]) -> 
     return {renamed.get(name, name): unit for name, unit in features.items()}, target
 
 
+def threads_beside(executor: Any, jobs: Any) -> int | None:
+    """Threads of a search; with an executor, -1 leaves them to the search, None."""
+    return checked_threads(jobs) if executor is None or jobs != -1 else None
+
+
 def checked_threads(jobs: Any) -> int:
     """Threads of a search, from scikit-learn's `n_jobs`: -1 means all processors, None means one.
 
