@@ -6,7 +6,8 @@ The number draws the trajectories: one to six states, 3 to 300 times in one to t
 gaps, constant states, repeated readings, noise, irregular times, controls, maps, lags, second orders, known parts, a
 hidden state, functions of one's own, sizes, complexities, units, a conserved quantity. Each system is then printed,
 integrated, scored and exported. A fit fails if anything but a `ShineError` or a `ValueError` of one line leaves it, if
-a warning other than Shine's leaks, or if it takes more than 1.1 times its limit plus a second of the processor.
+a warning other than Shine's leaks, or if it takes more than 1.1 times its limit plus a second of the processor, also
+the second time: the first fit with some primitives compiles a machine for them, once on a computer.
 ``--first N --fits 1 --verbose`` repeats one.
 """
 
@@ -28,6 +29,9 @@ import shine
 from shine.base.errors import InterruptedFitWarning, SamplingWarning, ShineError
 
 Array = np.ndarray
+
+SLACK = 1.0
+"""Seconds of the processor beyond 1.1 times the limit."""
 
 
 @dataclass
@@ -216,7 +220,7 @@ def outcome(made: Case) -> tuple[str, str, float]:
     leaked = [each for each in caught if not issubclass(each.category, SamplingWarning | InterruptedFitWarning)]
     if leaked:
         verdict, text = "FAILED", f"warning {leaked[0].category.__name__}: {leaked[0].message}"
-    if over > 1.0:
+    if over > SLACK:
         verdict, text = "FAILED", f"TIME: {over:.2f} s beyond 1.1 times {limit} s of the processor. {text}"
     return verdict, text, over
 
@@ -239,6 +243,8 @@ def main() -> int:
             break
         made = case(number)
         verdict, text, over = outcome(made)
+        if over > SLACK:
+            verdict, text, over = outcome(made)
         table[verdict] += 1
         overs.append(over)
         if verdict == "error":
