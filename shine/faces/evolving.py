@@ -47,6 +47,7 @@ def evolve(
     loss_columns: LossColumns | None = None,
     validation: str | None = None,
     validation_fraction: float = 0.25,
+    outliers: str = "auto",
     evidence: float | None = None,
     linear_scaling: bool = True,
     dtype: str = "float64",
@@ -109,6 +110,9 @@ def evolve(
         shortest description of all rows decides.
     validation_fraction : float
         Least share of the rows to keep back.
+    outliers : {"auto", "keep"}
+        With "auto", rows whose target is far from that of all neighbours take no part, and `Result.front.reason` names
+        them; with "keep", all rows count.
     evidence : float, optional
         Number of independent rows that the data are worth, if rows repeat one another: samples of a smooth function, of
         a network, of a slow process. All statistics use it; by default, all rows are independent, unless errors of
@@ -179,6 +183,7 @@ def evolve(
         noise=noise,
         validation=validation,
         validation_fraction=validation_fraction,
+        outliers=outliers,
         evidence=evidence,
         linear_scaling=linear_scaling,
         dtype=dtype,

@@ -450,6 +450,8 @@ def _of_numbers(rng: Random, options: dict[str, Any], beside: dict[str, Any], n:
     if face == "evolve" and rng.random() < 0.05:
         options["evidence"] = one(rng, 8, 20.0, 1e9, wrong=(1,))
     if face == "evolve" and rng.random() < 0.1:
+        options["outliers"] = one(rng, "auto", "keep", wrong=("leave",))
+    if face == "evolve" and rng.random() < 0.1:
         options["tier"] = one(rng, "native", "reference", "machine")
 
 

@@ -521,7 +521,7 @@ class Judge:
         }
         rest = {name: value for name, value in options.items()
                 if name not in {*fitness, *stop, *top, "threads", "report", "stop_loss", "model_selection",
-                                "validation_fraction", "objective", "evidence", "tier"}}  # fmt: skip
+                                "validation_fraction", "objective", "evidence", "tier", "outliers"}}  # fmt: skip
         config = {"data": {"path": self.table(ending).name, "target": "y"}, "fitness": fitness | {"threads": 1},
                   "stop": stop,                  "evolution": rest, **top}  # fmt: skip
         if self.rng.random() < 0.3:

@@ -90,7 +90,8 @@ CONFIG_WORDS = {
 """Words of the faces, as docs/estimators.md lists them; all others are those of `shine.evolve`."""
 
 _FITNESS = (
-    *("loss", "noise", "validation", "validation_fraction", "evidence", "linear_scaling", "dtype", "tier", "threads"),
+    *("loss", "noise", "validation", "validation_fraction", "outliers"),
+    *("evidence", "linear_scaling", "dtype", "tier", "threads"),
 )
 _EVOLUTION = tuple(field.name for field in fields(EvolutionSettings))
 _ROWS = ("sample_weight", "sigma", "groups", "times", "loss_columns")

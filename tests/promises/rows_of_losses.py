@@ -152,6 +152,14 @@ def components_are_not_fitted_to_errors_that_follow_one_another(face: str) -> No
     assert found(times=np.arange(len(slow))) != ordered
 
 
+@row("outliers", faces=("evolve", "config"))
+def rows_that_no_neighbour_expects_take_no_part_unless_they_are_kept(face: str) -> None:
+    spoiled = 3 * X[:, 0] + np.where(np.arange(40) == 7, 1e6, 0.0)
+    words = {"y": spoiled, "primitives": ["mul"], "max_size": 3}
+    losses = [search(face, **words, outliers=outliers).losses[-1] for outliers in ("auto", "keep")]
+    assert losses[0] < 1e-6 < 1e6 < losses[1]
+
+
 @row("evidence", faces=("evolve", "config"))
 def fewer_independent_rows_leave_constants_less_certain(face: str) -> None:
     noisy = 3 * X[:, 0] + np.random.default_rng(1).normal(0, 1, 40)

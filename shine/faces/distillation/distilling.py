@@ -231,7 +231,7 @@ def distil(
     data = None if y is None else data_for(taught, where, y)
     found = []
     for place, name in enumerate(taught.outputs):
-        settings = {"noise": "absolute", **settings, "features": taught.features, "seed": seed}
+        settings = {"noise": "absolute", "outliers": "keep", **settings, "features": taught.features, "seed": seed}
         result = evolve(taught.X, taught.values[:, place], evidence=worth, **settings)
         found.append(
             Distilled(name, result, taught.shares[place], taught.dropped, *judged(taught, place, result, data))

@@ -79,6 +79,7 @@ OWN_NAMES = {
 FREE = (
     *(field.name for field in fields(EvolutionSettings) if field.name not in OWN_NAMES),
     "stagnation",
+    "outliers",
     "evidence",
     "tier",
 )
@@ -236,8 +237,8 @@ def checked_seed(random_state: Any) -> int:
 def checked_settings(given: Mapping[str, Any] | None, own: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the evolution by name: the estimator's own parameters, and further settings.
 
-    These are the fields of `EvolutionSettings`, `stagnation` of `StopSettings`, and `evidence` and `tier` of
-    `FitnessSettings`.
+    These are the fields of `EvolutionSettings`, `stagnation` of `StopSettings`, and `outliers`, `evidence` and `tier`
+    of `FitnessSettings`.
 
     A `ValueError` if a setting is unknown, or has a parameter of its own.
     """

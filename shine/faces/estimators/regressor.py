@@ -85,7 +85,8 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         ``(["kg", "m/s"], "J")``.
     settings : mapping, optional
         Further settings of the evolution, by the fields of `shine.search.evolution.settings.EvolutionSettings`;
-        `stagnation` of `shine.search.evolution.settings.StopSettings`; `evidence` and `tier` as of `shine.evolve`.
+        `stagnation` of `shine.search.evolution.settings.StopSettings`; `outliers`, `evidence` and `tier` as of
+        `shine.evolve`.
     n_jobs : int, optional
         Threads; -1 for all processors, None for one. Their number does not change the result.
     executor : Executor, dask.distributed.Client, str or int, optional

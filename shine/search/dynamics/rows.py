@@ -225,7 +225,8 @@ class RateSearches(Searches):
     def _search(self, number: int, rows: RateRows, enough: float, earlier: Sequence[Model] = ()) -> RateSearch:
         settings = self.settings
         stop = replace(settings.stop, loss=max(settings.stop.loss, enough))
-        fitness = replace(settings.fitness, noise="absolute", evidence=rows.evidence)
+        # Spikes of a rate are no errors of reading.
+        fitness = replace(settings.fitness, noise="absolute", outliers="keep", evidence=rows.evidence)
         shift = len(self.states) if earlier else 0
         part = self.parts[number]
         seed = settings.seed + self.states.index(part.states[0]) + shift

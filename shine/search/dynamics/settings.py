@@ -17,7 +17,8 @@ TEMPLATE = ("formula", "unknown", "parameters")
 
 def unfit_for_dynamics(fitness: Any) -> list[str]:
     """Settings of fitness that were changed, and that the readings decide."""
-    return [name for name, default in (("evidence", None), ("noise", "auto")) if getattr(fitness, name) != default]
+    own = {"evidence": None, "noise": "auto", "outliers": "auto"}
+    return [name for name, default in own.items() if getattr(fitness, name) != default]
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from shine.search.finishing.polishing import not_beaten, unless_interrupted, wit
 from shine.search.finishing.refinement import Refined, Refinement, measured
 from shine.search.finishing.required import lacking
 from shine.search.models.certainty import Choice, choose, lengths_of, shortest
-from shine.search.models.front import Front, pareto_front
+from shine.search.models.front import Front
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.models.user_units import (
@@ -73,9 +73,8 @@ class Finish:
         Compiles the constraints for a primitive set and a kind of scaling.
     threads : int
     budget : TimeBudget
-    rows_with_outliers : Dataset, optional
-        All given rows if gross outliers took no part in the search (see `shine.search.problem.noise_choice`): the
-        losses of the result are measured on them.
+    left_out : str
+        What is told of rows that take no part (see `shine.search.problem.outliers`).
     all_rows : AllRows, optional
         All rows, if the given ones are a sample: the front is fitted to them and judged on them.
     earlier : tuple of Tree
@@ -90,7 +89,7 @@ class Finish:
     rules: Callable[..., CompiledConstraints] | None
     threads: int
     budget: TimeBudget
-    rows_with_outliers: Dataset | None = None
+    left_out: str = ""
     all_rows: AllRows | None = None
     earlier: tuple[Tree, ...] = ()
 
@@ -147,7 +146,7 @@ class Finish:
         choice = replace(choice, reason=choice.reason + word + left_out)
         degree = self.loss.degree
         basis = basis_in_user_units(rows, self.task, self.loss, noise)
-        if self.split.validation or self.rows_with_outliers is not None or self.all_rows is not None:
+        if self.split.validation or self.all_rows is not None:
             beside = ()  # These were found by other rows than the front is judged by.
         near = each_in_user_units(with_supported_digits(beside, rows), self.task)
         models, beside = (
@@ -159,36 +158,13 @@ class Finish:
             with suppress(DataError):  # as the summary tells it
                 told[:0] = [note for note in models[choice.index].uncertainty.notes if note.startswith(ALIKE)]
             choice = replace(choice, reason=f"{choice.reason}; {told[0]}")
-        if self.rows_with_outliers is not None:
-            models, choice = self._with_outliers(models, choice, rows)
+        choice = replace(choice, reason=choice.reason + self.left_out)
         if self.all_rows is not None:
             among = None if self.split.validation else lambda models: self._directed(models, basis.rows)[0]
             outcome, models, choice = self._on_all_rows(outcome, models, choice, base, basis, among)
         estimate = noise_in_user_units(estimated_noise(rows, noise), self.task) if takes_noise(self.loss) else None
         found = Front(models, choice.index, choice.reason, beside)
         return Result.of(outcome, found, self.budget.spent(), self.settings.seed, estimate), rows
-
-    def _with_outliers(
-        self, models: Sequence[Model], choice: Choice, searched: Dataset
-    ) -> tuple[tuple[Model, ...], Choice]:
-        """The models with their losses on all given rows; if that changes their order, some leave the front, but never
-        the chosen one."""
-        assert self.rows_with_outliers is not None
-        loss, chosen = self.loss, models[choice.index]
-        rows = with_model(self.rows_with_outliers, self._noise_of(searched), loss)
-        if self._follows(rows):
-            rows = with_expected_noise(rows, self.noise, chosen.predict(rows.columns.T), loss)
-        primitives = PrimitiveSet(self.task.primitives.functions, rows.features)
-        measures = measured([model.tree for model in models], rows, loss, chosen.weights, primitives, self.threads)
-        # Only the figures change: headings and digits stay.
-        found = [replace(each, loss=at.loss, r2=at.r2) for each, at in zip(models, measures, strict=True)]
-        best = found[choice.index]
-        front = pareto_front(found, 0.0)
-        if best not in front:
-            front = tuple(sorted((*front, best), key=lambda model: model.complexity))
-        left_out = self.rows_with_outliers.n_rows - searched.n_rows
-        reason = f"{choice.reason}; {left_out} gross outlier{'s' * (left_out > 1)} took no part"
-        return front, Choice(front.index(best), reason)
 
     def _on_all_rows(
         self,

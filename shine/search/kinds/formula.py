@@ -42,10 +42,9 @@ from shine.search.problem.noise_choice import (
     HURRIED_WORK,
     PROBING,
     PROBING_WORK,
-    rows_of_seeding,
     with_noise,
-    without_gross,
 )
+from shine.search.problem.outliers import gross_outliers, named, rows_of_seeding, without
 from shine.search.problem.preparation import (
     SEEDING_ROWS,
     Task,
@@ -218,8 +217,8 @@ class FormulaProblem(OneFormula):
         check_validation(fitness.validation, fitness.validation_fraction)
         task = prepared(read, settings, loss, linear_scaling=self.scaled, scale_target=loss.name in LOSSES)
         task, read = self._affordable(task, read)
-        rows = without_gross(task.dataset, loss)
-        self._with_outliers = None if rows is task.dataset else read
+        outliers = gross_outliers(task.dataset, loss)[: None if fitness.outliers == "auto" else 0]
+        rows, self._left_out = without(task.dataset, outliers), named(read.target[outliers])
         self._rows_in_memory = read.n_rows
         order = Serial.of(rows.n_rows, rows.groups, rows.times)
         ways = fitness.validation, fitness.validation_fraction, settings.seed
@@ -279,7 +278,7 @@ class FormulaProblem(OneFormula):
     def alone(self) -> Self:
         """Without the rows of the end."""
         own = super().alone()
-        del own._split, own._with_outliers, own._all_rows
+        del own._split, own._all_rows
         return own
 
     @property
@@ -341,7 +340,7 @@ class FormulaProblem(OneFormula):
             rules=self.rules,
             threads=self.threads,
             budget=self.budget,
-            rows_with_outliers=self._with_outliers,
+            left_out=self._left_out,
             all_rows=self._all_rows,
             earlier=tuple(model.tree for model in earlier),
         )

@@ -54,7 +54,7 @@ from shine.search.models.result import Result
 from shine.search.models.user_units import model_in_user_units
 from shine.search.problem.budget import planned, steps_of
 from shine.search.problem.names import TranslatedSettings
-from shine.search.problem.noise_choice import rows_of_seeding
+from shine.search.problem.outliers import rows_of_seeding
 from shine.search.problem.preparation import Task, constraint_compiler, evaluator_for, prepared
 from shine.search.problem.reference_losses import rounding_error
 from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions, with_line

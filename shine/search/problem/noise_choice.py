@@ -1,15 +1,10 @@
-"""The model of the noise that the data speak for, and gross outliers of the target.
+"""The model of the noise that the data speak for.
 
 A short seeding finds formulas, and each of them gives the probability of the target under each model, with deviations
 that follow from the formula's values. Deviations that follow from the readings would favour the model of relative
 noise: a reading that is near zero by chance would pass for a precise one. What a poor formula leaves is no noise: if
 neighbouring rows leave alike errors, it says nothing. So the end of the search asks again, with the formulas of its
 front.
-
-Losses that are made for outliers, such as absolute errors, see only on which side of a formula an outlier lies, so that
-outliers hardly move the best formula. But its loss is then theirs: formulas that bend towards one of them seem better,
-and the law seems inexact. So rows that are far from their neighbours take no part in the search; the losses of its
-front are measured on all rows.
 """
 
 from __future__ import annotations
@@ -23,12 +18,11 @@ from typing import Self
 import numpy as np
 
 from shine.base.errors import DataError
-from shine.base.typing import Floats, Indices
+from shine.base.typing import Floats
 from shine.compiler.arrays import exp, log
 from shine.compiler.tapes import constant_counts
 from shine.data.datasets.dataset import Dataset, stable_sum
-from shine.evaluate.losses.form import ABSOLUTE, SIGMA, Loss, loss_of
-from shine.evaluate.losses.reading import built_in_of
+from shine.evaluate.losses.form import Loss, loss_of
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.population import Population
@@ -272,100 +266,3 @@ def deviations(values: Floats, rows: Dataset, noise: str) -> Floats:
     if noise == "absolute":
         return np.ones(values.shape)
     return count_deviations(values) if noise == "counts" else np.maximum(np.abs(values), least_size(rows.target))
-
-
-GROSS, DOUBTFUL = 5.0, 3.0
-"""Distance from the neighbours' median, in spreads of the target, of gross outliers, and of rows that a search by
-squared errors does better without. The spread is the upper quartile of the distance from the median; 5 of them are
-six standard deviations of normal values."""
-
-LOW, MIDDLE, HIGH = 2, 5, 8
-"""Their places in order."""
-
-FEWEST_ROWS = 20
-"""Rows below which nothing is said about outliers."""
-
-_AT_ONCE = 1000
-"""Rows whose neighbours are looked for at a time, to bound memory."""
-
-
-def sees_outliers(loss: Loss) -> bool:
-    """Whether a row that is far off counts little: the loss adds absolute errors, or others that grow slowly."""
-    built_in = built_in_of(loss)
-    return loss.kind == ABSOLUTE or (built_in is not None and built_in.robust)
-
-
-def without_gross(dataset: Dataset, loss: Loss) -> Dataset:
-    """The rows that are no gross outliers, if the loss is made for outliers; the same data set if there are none."""
-    return _without(dataset, loss, GROSS)
-
-
-def without_doubtful(dataset: Dataset, loss: Loss) -> Dataset:
-    """The rows that lie within `DOUBTFUL` spreads of their neighbours, if the loss is made for outliers; else all."""
-    return _without(dataset, loss, DOUBTFUL)
-
-
-def _without(dataset: Dataset, loss: Loss, spreads: float) -> Dataset:
-    if not sees_outliers(loss):
-        return dataset
-    rest = dataset
-    # Rounds of the search for outliers: neighbours that are outliers themselves may hide some at first.
-    for _ in range(4):
-        outliers = _outliers(rest, spreads)
-        if not len(outliers):
-            break
-        rest = rest.take(np.setdiff1d(np.arange(rest.n_rows), outliers))
-    # Largest share of rows that are outliers; more of them are the tail of a wide target.
-    return rest if rest.n_rows >= (1 - 0.15) * dataset.n_rows else dataset
-
-
-def _outliers(dataset: Dataset, spreads: float) -> Indices:
-    """Rows that are so many spreads away from their neighbours."""
-    target, none = dataset.target, np.zeros(0, np.int64)
-    if dataset.n_rows < FEWEST_ROWS:
-        return none
-    distances = np.abs(target - _quantile(target, 0.5))
-    least = spreads * _quantile(distances, 0.75)
-    # Rows within half of it are hardly ever so far from their neighbours' median.
-    far = np.flatnonzero(distances > least / 2)
-    if not 0 < least < np.inf or not len(far):
-        return none
-    low, expected, high = _neighbours(dataset, far)
-    away = np.abs(target[far] - expected)
-    # They are far in units of the neighbours' own scatter, too, so that the peaks of a steep law are no outliers.
-    return far[(away > least) & (away > 4.0 * (high - low))]
-
-
-def _neighbours(dataset: Dataset, rows: Indices) -> Floats:
-    """Targets at the places `LOW`, `MIDDLE`, `HIGH` of the nearest other rows of some rows, shape (3, n_rows)."""
-    # Most rows among which neighbours are looked for.
-    compared = np.sort(np.random.default_rng(0).permutation(dataset.n_rows)[:2000])
-    columns = []
-    for column in dataset.columns:
-        mean = float(stable_sum(column)) / dataset.n_rows
-        spread = float(np.sqrt(stable_sum((column - mean) ** 2)))
-        if 0 < spread < np.inf:
-            columns.append(column / spread)
-    found = [np.zeros((3, 0))]
-    for start in range(0, len(rows), _AT_ONCE):
-        own = rows[start : start + _AT_ONCE]
-        squares = np.zeros((len(own), len(compared)))
-        for column in columns:
-            squares += (column[own, None] - column[compared]) ** 2
-        squares[own[:, None] == compared] = np.inf
-        # Nearest rows whose median says what to expect, and whose inner half how much it scatters. Of a tenth of
-        # outliers, these few rarely have more than two on one side.
-        near = np.argsort(squares, axis=1, kind="stable")[:, :11]
-        found.append(np.sort(dataset.target[compared][near], axis=1)[:, [LOW, MIDDLE, HIGH]].T)
-    return np.concatenate(found, axis=1)
-
-
-def _quantile(values: Floats, share: float) -> float:
-    return float(np.sort(values)[int(share * (len(values) - 1))])
-
-
-def rows_of_seeding(sample: Dataset, loss: Loss, noise: str) -> tuple[Dataset, str]:
-    """The rows that the seeding looks at, with the model of their noise: it knows squared errors only."""
-    if SIGMA in loss.kind.columns:
-        return without_doubtful(sample, loss).with_deviations(without_doubtful(sample, loss).loss_columns[SIGMA]), SIGMA
-    return without_doubtful(sample, loss), noise

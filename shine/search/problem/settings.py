@@ -29,6 +29,9 @@ class FitnessSettings:
     roots (`counts`). `auto` decides by evidence if the target has one sign and its largest value is at least 5 times
     the smallest, or has whole numbers from 0 and 10 times; otherwise it is `absolute`. Known standard deviations of the
     rows belong to the data (`sigma`)."""
+    outliers: Literal["auto", "keep"] = "auto"
+    """Rows whose target is far from that of all neighbours, if errors are squared or the loss is made for outliers:
+    with `auto`, they take no part, and the reason of the choice names them; with `keep`, all rows count."""
     validation: Literal["random", "groups", "time"] | None = None
     """Rows to keep back from the search, to choose the formula by: at `random`, whole `groups`, or the last rows
     (`time`). By default, whole groups if the data have groups; otherwise none, and the shortest description of all rows

@@ -213,7 +213,7 @@ def _write(folder: Path, taught: Lesson, seed: int) -> None:
     config = Config(
         data=DataSettings(path=(folder / SAMPLES).resolve(), target=taught.outputs[0], features=taught.features),
         primitives=DEFAULT_PRIMITIVES,
-        fitness=FitnessSettings(noise="absolute", evidence=taught.evidence),
+        fitness=FitnessSettings(noise="absolute", outliers="keep", evidence=taught.evidence),
         stop=StopSettings(generations=None, seconds=60.0),
         seed=seed,
     )

@@ -40,6 +40,7 @@ from shine.search.models.template_model import TemplateModel
 from shine.search.problem.budget import FEWER_PASSES, FRONT, LEAST, Work, affordable, planned
 from shine.search.problem.names import TranslatedSettings
 from shine.search.problem.noise import estimated_noise, with_model
+from shine.search.problem.outliers import gross_outliers, named, without
 from shine.search.problem.preparation import warn_of_bitwise
 from shine.search.problem.reference_losses import Evidence, description_length, good_enough
 from shine.search.templates.composition import Composition, bound, resolved
@@ -66,6 +67,8 @@ class TemplateTask:
     noise : str
         The model of the noise.
     loss : Loss
+    left_out : str
+        What is told of rows that take no part (see `shine.search.problem.outliers`).
     """
 
     composition: Composition
@@ -73,6 +76,7 @@ class TemplateTask:
     groups: Groups | None
     noise: str
     loss: Loss
+    left_out: str
 
 
 def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> TemplateTask:
@@ -99,7 +103,13 @@ def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> Templat
         # The spread of each output stands for the unknown noise, of which such a loss has its own idea.
         dataset = dataset.without_deviations
     dataset = data_for_loss(loss, dataset, settings.fitness.noise)
-    groups = None
+    groups, left_out = None, ""
+    alone = template.groups is None and len(template.outputs) == 1
+    if settings.fitness.outliers == "auto" and template.unknowns and alone:
+        # Neighbours by features are no neighbours where groups or outputs tell rows apart. A given formula is fitted as
+        # it is.
+        outliers = gross_outliers(dataset, loss)
+        dataset, left_out = without(dataset, outliers), named(dataset.target[outliers])
     if template.groups is not None:
         labels = dataset.labels.get(template.groups)
         dataset, groups = numbered_by_group(dataset, template.groups, labels)
@@ -119,7 +129,7 @@ def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> Templat
             raise ValueError(f"complexity has {shown(name)}; with a template it has functions and {CONSTANT_NAME!r}")
     noise = settings.fitness.noise
     model = "sigma" if dataset.deviations is not None else "absolute" if noise == "auto" else noise
-    return TemplateTask(composition, with_model(dataset, model, loss), groups, model, loss)
+    return TemplateTask(composition, with_model(dataset, model, loss), groups, model, loss, left_out)
 
 
 def _check_settings(settings: TranslatedSettings) -> None:
@@ -240,6 +250,7 @@ class TemplateProblem(Problem):
             choice = Choice(0, "the given formula, with the most likely parameters")
         plain = task.groups is None and one_output
         noise = estimated_noise(rows, task.noise) if plain else None
+        choice = replace(choice, reason=choice.reason + self.task.left_out)
         return self.result(outcome, front, choice, noise).by_sample(rows.n_rows, self._prepared_rows)
 
     def _refined(self, outcome: Outcome, earlier: Sequence[Model]) -> tuple[Outcome, tuple[TemplateModel, ...]]:
