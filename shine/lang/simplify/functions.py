@@ -187,15 +187,23 @@ def _exponential(builder: FunctionBuilder, operation: str, arguments: tuple[int,
 
 
 def _logarithm(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
-    """``log(exp(x)**2*exp(y))`` is ``2*x + y``: exponentials are positive, so any power of them has a logarithm."""
+    """``log(exp(x)**2*y)`` is ``2*x + log(y)``: exponentials are positive, so any power of them has a logarithm."""
     factor, factors = builder.product_of(arguments[0])
     parts: dict[int, Coefficient] = {}
+    rest = dict[int, int]()
     for base, exponent in factors.items():
         found = _power_of_exponential(builder, base)
-        if factor != ONE or found is None:
-            return None
-        own, part = found
-        parts[part] = plus(parts.get(part, ZERO), times((float(exponent), 1.0), own))
+        if found is None:
+            rest[base] = exponent
+        else:
+            own, part = found
+            parts[part] = plus(parts.get(part, ZERO), times((float(exponent), 1.0), own))
+    if not rest and factor != ONE:
+        return None
+    if parts and rest:
+        sign = 1 if max(rest.values()) > 0 else -1
+        log = builder.function("log", (builder.product(to_the_power(factor, sign), raised(rest, sign)),))
+        parts[log] = plus(parts.get(log, ZERO), (float(sign), 1.0))
     return builder.shortest_sum(Sum(ZERO, {part: own for part, own in parts.items() if own[0]})) if parts else None
 
 

@@ -9,10 +9,11 @@ names them.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from shine.base.typing import Floats, Indices
-from shine.compiler.arrays import log
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.losses.form import ABSOLUTE, SIGMA, Loss
 from shine.evaluate.losses.reading import built_in_of
@@ -23,7 +24,7 @@ GROSS, DOUBTFUL = 5.0, 3.0
 squared errors does better without. The spread is the upper quartile of the distance from the median; 5 of them are
 six standard deviations of normal values."""
 
-SCATTERS, OF_LOGARITHMS = 4.0, 3.0
+SCATTERS = 4.0
 """Distance in units of the scatter of the inner half of the neighbours, from which a row is far from them."""
 
 MOST = 0.15
@@ -86,8 +87,24 @@ def _far_off(dataset: Dataset, spreads: float) -> Indices:
         if not len(outliers):
             break
         rows, rest = np.delete(rows, outliers), without(rest, outliers)
-    few = len(rows) >= (1 - MOST) * dataset.n_rows
-    return np.setdiff1d(np.arange(dataset.n_rows), rows) if few else rows[:0]
+    found = np.setdiff1d(np.arange(dataset.n_rows), rows)
+    return np.setdiff1d(found, _together(dataset, found)) if len(found) <= MOST * dataset.n_rows else found[:0]
+
+
+def _together(dataset: Dataset, rows: Indices) -> Indices:
+    """Those of some rows that stand together in the order of a feature: a law that jumps, or peaks, puts them there."""
+    count, features = max(3, -(-4 * len(rows) // 5)), len(dataset.columns)
+    for column in dataset.columns if len(rows) >= count else ():
+        own, every = np.sort(column[rows]), np.sort(column)
+        least, most = own[: len(own) - count + 1], own[count - 1 :]
+        between = np.searchsorted(every, most, side="right") - np.searchsorted(every, least)
+        at = int(np.argmin(between))
+        width = int(between[at])
+        # Expected number of such places, in all features, where rows are far off by chance; in whole numbers, exact.
+        chances = math.comb(len(rows), count) * count * features * (width - 1) ** (count - 1)
+        if width <= 4 * count and 100 * chances < (dataset.n_rows - 1) ** (count - 1):
+            return rows[(column[rows] >= least[at]) & (column[rows] <= most[at])]
+    return rows[:0]
 
 
 def _outliers(dataset: Dataset, spreads: float) -> Indices:
@@ -103,15 +120,8 @@ def _outliers(dataset: Dataset, spreads: float) -> Indices:
         return none
     low, expected, high = _neighbours(dataset, far)
     away = np.abs(target[far] - expected)
-    # They are far in units of the neighbours' own scatter, too, so that the peaks of a steep law are no outliers; and
-    # if noise may be relative, in that of their logarithms, so that its long tail is none.
-    apart = (away > least) & (away > SCATTERS * (high - low))
-    sign = np.sign(_quantile(target, 0.5))
-    if np.mean(sign * target > 0) >= 1 - MOST:
-        sizes = np.maximum(sign * np.stack([target[far], expected, low, high]), np.finfo(np.float64).tiny)
-        own, expected, low, high = log(sizes)
-        apart &= np.abs(own - expected) > OF_LOGARITHMS * np.abs(high - low)
-    return far[apart]
+    # They are far in units of the neighbours' own scatter, too, so that the peaks of a steep law are no outliers.
+    return far[(away > least) & (away > SCATTERS * (high - low))]
 
 
 def _neighbours(dataset: Dataset, rows: Indices) -> Floats:
