@@ -27,6 +27,12 @@ six standard deviations of normal values."""
 SCATTERS = 4.0
 """Distance in units of the scatter of the inner half of the neighbours, from which a row is far from them."""
 
+GAP = 1.5
+"""Ratio of the distances of two rows, one after the other in their order, from which the farther one stands apart."""
+
+MOST_JUDGED = 2000
+"""Most rows that are compared with their neighbours at a time, the farthest ones, to bound the time: half a second."""
+
 MOST = 0.15
 """Largest share of rows that are outliers; more of them are the tail of a wide target."""
 
@@ -118,10 +124,14 @@ def _outliers(dataset: Dataset, spreads: float) -> Indices:
     far = np.flatnonzero(distances > least / 2)
     if not 0 < least < np.inf or not len(far):
         return none
+    far = np.sort(far[np.argsort(-distances[far], kind="stable")[:MOST_JUDGED]])
     low, expected, high = _neighbours(dataset, far)
     away = np.abs(target[far] - expected)
+    # The tail of a wide target thins out evenly; errors stand apart from it.
+    steps = np.sort(np.r_[least / 2, np.maximum(away, least / 2)])
+    apart = steps[1:][(steps[1:] > least) & (steps[1:] >= GAP * steps[:-1])]
     # They are far in units of the neighbours' own scatter, too, so that the peaks of a steep law are no outliers.
-    return far[(away > least) & (away > SCATTERS * (high - low))]
+    return far[(away >= min(apart, default=np.inf)) & (away > SCATTERS * (high - low))]
 
 
 def _neighbours(dataset: Dataset, rows: Indices) -> Floats:
@@ -143,9 +153,18 @@ def _neighbours(dataset: Dataset, rows: Indices) -> Floats:
         squares[own[:, None] == compared] = np.inf
         # Nearest rows whose median says what to expect, and whose inner half how much it scatters. Of a tenth of
         # outliers, these few rarely have more than two on one side.
-        near = np.argsort(squares, axis=1, kind="stable")[:, :11]
+        near = _smallest(squares, 11)
         found.append(np.sort(dataset.target[compared][near], axis=1)[:, [LOW, MIDDLE, HIGH]].T)
     return np.concatenate(found, axis=1)
+
+
+def _smallest(values: Floats, count: int) -> Indices:
+    """Places of the smallest values of each row, the first of equal ones: those of a stable sort, sooner."""
+    last = np.partition(values, min(count, values.shape[1]) - 1, axis=1)[:, min(count, values.shape[1]) - 1, None]
+    within = values <= last
+    if (within.sum(axis=1) == count).all():
+        return np.nonzero(within)[1].reshape(-1, count)
+    return np.argsort(values, axis=1, kind="stable")[:, :count]
 
 
 def _quantile(values: Floats, share: float) -> float:
