@@ -14,12 +14,14 @@ from shine.data.columns.headings import frame_headings
 from shine.evaluate.tiers.machine_tier import losses_and_r2
 from shine.faces.evolving import evolve
 from shine.lang.forms.names import identifier, listed
+from shine.lang.simplify.simplifier import simplify
 from shine.search.models.certainty import population_of
 from shine.search.models.front import Front
 from shine.search.models.measuring.rivals import lengths
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 from shine.search.models.template_model import TemplateModel
+from shine.search.problem.scaling import with_functions
 from shine.search.templates.reading import TemplateSource, template
 from shine.search.templates.template import Template
 
@@ -108,7 +110,9 @@ def _place(model: Model, front: Front) -> str:
     rows = first.basis.rows
     if missing := set(model.tree.used_parameters) - set(rows.features):
         raise DataError(f"beside: the front has no column {min(missing)}; its columns are {listed(rows.features)}")
-    tree = replace(model.tree, parameters=rows.features)
+    # The search writes whole powers as products, which have no constants.
+    squares = with_functions(population_of([model], rows.features).primitives, ["square", "mul"])
+    tree = simplify(replace(model.tree, parameters=rows.features), squares)
     (loss,), _ = losses_and_r2(population_of([Model(tree, 0.0, 0.0)], rows.features), rows, first.basis.loss)
     placed = replace(first, tree=tree, loss=float(loss))
     own, chosen = lengths([*front, placed])[[-1, front.best_index]].tolist()

@@ -3,8 +3,7 @@
 A short seeding finds formulas, and each of them gives the probability of the target under each model, with deviations
 that follow from the formula's values. Deviations that follow from the readings would favour the model of relative
 noise: a reading that is near zero by chance would pass for a precise one. What a poor formula leaves is no noise: if
-neighbouring rows leave alike errors, it says nothing. So the end of the search asks again, with the formulas of its
-front.
+neighbouring rows leave alike errors, it says nothing.
 """
 
 from __future__ import annotations

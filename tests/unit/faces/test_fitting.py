@@ -71,3 +71,14 @@ def test_the_formula_has_its_place_beside_a_front():
 def test_what_is_no_complete_formula_of_the_table_is_told(text, error, message):
     with pytest.raises(error, match=message):
         shine.fit(text, TABLE, "y")
+
+
+def test_a_whole_power_is_no_constant_beside_a_front():
+    t = np.linspace(1, 5, 30)
+    y = 33 * t**2 + np.random.default_rng(0).normal(0, 0.5, 30)
+    words = {"features": ["t"], "primitives": ["mul", "square"], "generations": 2, "seconds": None, "seeding": 0.0}
+    front = shine.evolve(t[:, None], y, guesses=["33*square(t)"], **words)
+    places = [shine.fit(f"a*{power}", t[:, None], y, features=["t"], beside=front) for power in ("t**2", "t*t")]
+    first, second = (place.front.reason.rpartition("; ")[2] for place in places)
+    assert first == second
+    assert float(first.split()[2]) < 1.0
