@@ -20,6 +20,13 @@ def drawn(n: int, terminals: Terminals, primitives: PrimitiveSet = PRIMITIVES) -
     return Population(*arrays, primitives)
 
 
+def test_constants_are_even_over_their_range_and_half_of_them_whole_numbers():
+    found = drawn(4000, Terminals((-5.0, 5.0), 1.0)).values[:, 0]
+    assert np.mean(found == np.rint(found)) == pytest.approx(0.5, abs=0.05)
+    assert np.histogram(found, [-5, -2.5, 0.25, 2.5, 5])[0].tolist() == pytest.approx([1000] * 4, rel=0.25)
+    assert not np.signbit(found[found == 0]).any()
+
+
 @pytest.mark.parametrize("limits", [(0.25, 0.75), (-1e300, 1e300), (2.0, 2.0), (-0.3, 0.2), (1e17, 2e17)])
 def test_constants_stay_in_their_range(limits):
     found = drawn(500, Terminals(limits, 1.0)).values

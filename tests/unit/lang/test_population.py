@@ -70,6 +70,13 @@ def test_the_share_of_constants_is_a_choice(share, codes):
     assert set(leaves[leaves < population.primitives.first_function].tolist()) == codes
 
 
+def test_random_constants_are_within_their_range():
+    population = shine.Population.random(200, rng=np.random.default_rng(0))
+    assert population.values.min() < -4
+    assert population.values.max() > 4
+    assert np.abs(population.values).max() <= 5
+
+
 def test_no_individuals_are_a_population():
     assert len(shine.Population.random(0)) == 0
 
