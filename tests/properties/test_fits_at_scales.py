@@ -33,7 +33,7 @@ def somewhere(rng: np.random.Generator, shape: int | tuple[int, ...] = ()) -> np
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mse", "mae", "huber", "log_cosh"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_errors_of_a_fit_are_those_of_its_predictions(name, seed):
     rng = np.random.default_rng(seed)
     columns = np.ldexp(rng.normal(size=(40, 2)), rng.choice([0, -1000, -500, 500, 1000], 2))

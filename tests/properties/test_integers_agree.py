@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.formulas import FEATURES, OF_INTEGERS
-from helpers.markers import mostly_slow
 
 import shine
 from shine.lang.forms.library import STANDARD
@@ -20,7 +19,6 @@ from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 
 INTEGERS = ["int32", "int64"]
-LEVELS = ["O0", "O1", "O2", "O3"]
 
 
 def random_integer_tree(rng: np.random.Generator, size: int) -> Tree:
@@ -121,7 +119,7 @@ for dtype in ("int32", "int64"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", mostly_slow(LEVELS, fast=["O0", "O2"]))
+@pytest.mark.parametrize("level", ["O0", "O2"])
 def test_no_division_kills_the_process(level):
     assert run_alone(FATAL.replace("LEVEL", repr(level))) == (0, "")
 

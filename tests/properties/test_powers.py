@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from helpers.equality import same_bits
-from helpers.markers import mostly_slow
 from helpers.rows import random_rows
 
 import shine
@@ -19,7 +15,6 @@ from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.evaluate.tiers.native_tier import NativeEvaluator
 from shine.evaluate.tiers.reference_tier import ReferenceEvaluator
 from shine.lang.forms.library import STANDARD
-from shine.lang.interpret import evaluate
 from shine.lang.population import Population
 
 DTYPES = ["float64", "float32"]
@@ -28,7 +23,7 @@ PRODUCTS = {2: ("x*x", "square(x)"), 3: ("x*x*x", "cube(x)")}
 
 each_power = pytest.mark.parametrize(
     ("dtype", "exponent"),
-    mostly_slow(itertools.product(DTYPES, PRODUCTS), fast=[("float64", 3), ("float32", 2)]),
+    [("float64", 3), ("float32", 2)],
 )
 
 WRITTEN = ("x**{0}", "x**{0}.0", "pow(x, {0})", "x**n", "x**(n + 0*x)", "pow(x, 4 - {1})", "x**({0} if n > 1 else x)")
@@ -109,18 +104,6 @@ def test_a_lane_s_power_does_not_depend_on_its_neighbours(dtype):
     assert same_bits(kernel(x, n), one_by_one).all()
     for exponent in PRODUCTS:
         assert same_bits(kernel(x, n), products(x, exponent))[n == exponent].all()
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_squares_and_cubes_are_within_two_ulp_of_the_exact_product(dtype):
-    rng = np.random.default_rng(5)
-    x = np.concatenate([rng.uniform(1, 2, 2000), rng.uniform(-1, 1, 500) * 10.0 ** rng.integers(-9, 9, 500)])
-    x = x.astype(dtype)
-    for exponent in PRODUCTS:
-        powers = evaluate(shine.parse(f"x**{exponent}"), [x], dtype)
-        for value, power in zip(x.tolist(), powers, strict=True):
-            off = abs(Fraction(value) ** exponent - Fraction(float(power)))
-            assert off <= Fraction(float(np.spacing(np.abs(power)))) * Fraction(2 * exponent - 3, 2)
 
 
 @pytest.mark.slow

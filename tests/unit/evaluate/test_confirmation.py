@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 
 import shine
 from shine.data.datasets.dataset import Dataset
@@ -21,15 +20,11 @@ def dataset_of(weighted: bool) -> Dataset:
     return Dataset.from_arrays(X, X[:, 0] * X[:, 1], sample_weight=np.arange(1.0, 301) if weighted else None)
 
 
-LOSSES = ["mse", "rmse", "r2", "mae", "huber", "log_cosh", "student_t", "poisson", "quantile"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", mostly_slow(LOSSES, fast=["mse", "student_t"]))
+@pytest.mark.parametrize("loss", ["mse", "r2", "mae", "student_t", "poisson"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_losses_of_every_tier_are_confirmed(loss, dtype, weighted):
-    data = dataset_of(weighted)
+def test_the_losses_of_every_tier_are_confirmed(loss, dtype):
+    data = dataset_of(True)
     own = loss_for(loss, data)
     evaluators = [evaluator_of(data, own, False, dtype, tier) for tier in ("machine", "native")]
     if own.kind.follows_from_moments:

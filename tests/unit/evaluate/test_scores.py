@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.formulas import random_tree
-from helpers.markers import mostly_slow
 from helpers.oracles.losses import expected_loss
 
 import shine
@@ -16,11 +14,10 @@ from shine.lang.parse import parse
 from shine.lang.population import Population
 
 RNG = np.random.default_rng(0)
-SIZES = [2, 7, 8, 9, 511, 512, 513, 3001]
 
 
-@pytest.mark.parametrize("rows", mostly_slow(SIZES, fast=[9, 513]))
-@pytest.mark.parametrize("loss", mostly_slow(["mse", "rmse", "mae", "nmse", "r2"], fast=["rmse", "mae", "r2"]))
+@pytest.mark.parametrize("rows", [2, 9, 513])
+@pytest.mark.parametrize("loss", ["rmse", "mae", "r2"])
 def test_the_kernel_computes_the_textbook_loss(rows, loss):
     X, y, w = RNG.normal(size=(rows, 2)), RNG.normal(size=rows), RNG.uniform(0.1, 2, rows)
     k = shine.jit("a*b + a")
@@ -51,7 +48,7 @@ def test_a_perfect_fit_is_distinguished_from_a_nearly_perfect_one(offset):
 
 @pytest.mark.parametrize("text", ["1/x", "log(x - 1)", "exp(1000*x)", "x*1e200*1e200"])
 @pytest.mark.parametrize("scaling", [False, True])
-@pytest.mark.parametrize("loss", mostly_slow(["mse", "mae", "r2"], fast=["mae"]))
+@pytest.mark.parametrize("loss", ["mae", "r2"])
 def test_a_prediction_that_is_not_finite_makes_the_loss_infinite(text, scaling, loss):
     x = np.concatenate([[0.0], np.linspace(1, 2, 30)])
     assert shine.jit(text).fitness(x[:, None], x, loss, linear_scaling=scaling) == np.inf
@@ -74,34 +71,6 @@ def test_fitness_of_integers_is_that_of_their_values():
     assert shine.jit("a//2", dtype="int32").fitness([[3.0], [8.0]], [1.0, 2.0]) == 2.0
 
 
-def _population(rng: np.random.Generator, count: int) -> Population:
-    names = ("add", "sub", "mul", "div", "abs", "max")
-    primitives = PrimitiveSet(select(STANDARD, names), ("a", "b", "c"))
-    return Population.from_trees([random_tree(rng, names, int(rng.integers(1, 30))) for _ in range(count)], primitives)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("dtype", "scaling"),
-    mostly_slow(
-        [("float64", False), ("float64", True), ("float32", False), ("float32", True)],
-        fast=[("float64", True), ("float32", False)],
-    ),
-)
-def test_the_tiers_score_a_population_alike(dtype, scaling):
-    rng = np.random.default_rng(3)
-    population = _population(rng, 70)
-    dataset = Dataset.from_arrays(
-        rng.normal(size=(1003, 3)), rng.normal(size=1003), sample_weight=rng.random(1003), features=("a", "b", "c")
-    )
-    scores = {tier: evaluator_of(dataset, "mse", scaling, dtype, tier).score(population) for tier in TIERS}
-    reference = scores["reference"].losses
-    assert np.isfinite(reference).sum() > 20
-    for tier in TIERS:
-        assert (np.isfinite(scores[tier].losses) == np.isfinite(reference)).all()
-        assert scores[tier].losses == pytest.approx(reference, rel=1e-7)
-
-
 def test_a_constant_prediction_is_scaled_to_the_mean():
     population = Population.from_trees(
         [parse("0.1 + a - a", ("a",))], PrimitiveSet(select(STANDARD, ["add", "sub"]), ("a",))
@@ -118,24 +87,6 @@ def test_a_constant_prediction_is_scaled_to_the_mean():
         )
         assert scores.slopes[0] == 0
         assert scores.losses[0] == pytest.approx(np.var(y), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("keywords", "message"),
-    [
-        ({"loss": "x"}, "unknown loss 'x'; use one of mse"),
-        ({"dtype": "int32"}, "dtype must be one of float64, float32, is 'int32'"),
-        ({"tier": "x"}, "tier must be one of machine, native, reference, is 'x'"),
-    ],
-)
-def test_unknown_options_are_named(keywords, message):
-    with pytest.raises(ValueError, match=message):
-        Evaluator([[1.0]], [1.0], **keywords)
-
-
-def test_a_constant_target_is_refused_if_the_loss_divides_by_its_variance():
-    with pytest.raises(shine.DataError, match="the target is constant"):
-        Evaluator([[1.0], [2.0]], [3.0, 3.0], loss="r2")
 
 
 @pytest.mark.parametrize("loss", ["mse", "rmse", "mae", "nmse"])
@@ -171,7 +122,7 @@ def test_the_error_of_an_exact_slope_is_mere_rounding():
     assert simpler.losses[2, 0] < 1e-30 * np.mean(x**2) * 1e4
 
 
-@pytest.mark.parametrize("heavy", range(8))
+@pytest.mark.parametrize("heavy", [0, 7])
 def test_beside_a_large_mean_of_the_target_a_loss_is_that_of_the_rounded_line(heavy):
     """Where one row has all the weight, its error is the rounding of the line alone: moments do not show it."""
     rng = np.random.default_rng(0)

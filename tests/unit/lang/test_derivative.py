@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import PARAMETERS, expressions
 
-from shine.lang.derivative import PARTIALS, derivative, gradient, is_constant, partials, value_and_gradient
+from shine.lang.derivative import PARTIALS, derivative, gradient, partials, value_and_gradient
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tree import Primitive, Tree
 from shine.lang.interpret import evaluate
@@ -115,19 +115,6 @@ def test_the_partials_of_a_primitive_are_those_of_mpmath(name):
             found = 0.0 if tree is None else at(tree, *arguments, value)
             # Partials in terms of the value inherit its error of 2 ulp, a few times.
             assert found == pytest.approx(expected, rel=5e-15, abs=1e-300), (point, position)
-
-
-@pytest.mark.parametrize("name", STANDARD)
-def test_partials_have_the_arguments_and_the_value_as_parameters(name):
-    trees = partials(STANDARD[name])
-    assert len(trees) == STANDARD[name].arity
-    assert all(len(set(tree.parameters)) == STANDARD[name].arity + 1 for tree in trees if tree is not None)
-
-
-def test_constant_partials_are_recognized():
-    assert [is_constant(tree, 1) for tree in partials(STANDARD["sub"])] == [True, False]
-    assert [is_constant(tree, -1) for tree in partials(STANDARD["sub"])] == [False, True]
-    assert not is_constant(partials(STANDARD["exp"])[0], 1)
 
 
 def test_a_function_of_the_user_has_the_partials_of_its_definition():
@@ -275,29 +262,6 @@ def test_the_derivative_of_a_chain_of_100_000_is_right():
         expected *= np.cos(value) if i % 2 else 1.5
         value = np.sin(value) if i % 2 else value * 1.5
     assert at(found, 0.3) == pytest.approx(expected, rel=1e-9, abs=1e-300)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "step",
-    [
-        lambda node, i: ast.UnaryOp(ast.USub(), node),
-        lambda node, i: ast.BinOp(ast.Constant(1.5), ast.Mult(), node),
-        lambda node, i: ast.BinOp(ast.Constant(1.0), ast.Div(), node),
-        lambda node, i: ast.BinOp(ast.Name("x", ast.Load()), ast.Sub(), node),
-        choices,
-    ],
-    ids=["signs", "factors", "quotients", "differences", "choices"],
-)
-def test_a_long_chain_of_one_kind_has_a_derivative_with_any_factor(step):
-    inner = chain(20_000, step)
-    y = ast.Name("y", ast.Load())
-    tests = inner.result
-    for _ in range(20_000):
-        tests = ast.UnaryOp(ast.Not(), tests)
-    product = ast.BinOp(ast.BinOp(ast.BinOp(y, ast.Mult(), inner.result), ast.Mult(), ast.Constant(2)), ast.Div(), y)
-    by_x, by_y = gradient(parse(ast.IfExp(tests, product, ast.BinOp(product, ast.Add(), y))))
-    assert by_x.size > 0 and by_y.size > 0
 
 
 def test_a_product_of_constants_that_overflows_stays_a_product():

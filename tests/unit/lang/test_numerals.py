@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shine.lang.numerals import cost_as_measured, exponent_of, is_simple, numerals, rounded, rounded_to
+from shine.lang.numerals import cost_as_measured, exponent_of, numerals, rounded, rounded_to
 
 
 def best(value, deviation):
@@ -57,8 +57,3 @@ def test_rounding_leaves_half_a_unit_of_the_last_digit(value, digits):
     )
     step = 10.0 ** exponent_of(value)
     assert abs(rounded_to(value, 0.01 * step) - value) <= 0.0051 * step
-
-
-def test_simple_numbers_are_known():
-    assert is_simple(math.pi / 2) and is_simple(-1 / 3) and is_simple(1 / 26)
-    assert not is_simple(0.3141) and not is_simple(1e30) and not is_simple(0.0)

@@ -83,7 +83,9 @@ def test_the_error_of_a_function_names_the_line_in_its_file():
         return a
 
     line = loops.__code__.co_firstlineno + 1
-    with pytest.raises(UnsupportedSyntaxError, match=rf"line {line}, column 9: 'while' is not part of the language"):
+    with pytest.raises(
+        UnsupportedSyntaxError, match=rf"test_parse\.py, line {line}, column 9: 'while' is not part of the language"
+    ):
         parse(loops)
 
 
@@ -141,15 +143,6 @@ def test_a_tree_100_000_deep_is_verified_hashed_compared_and_printed():
     assert hash(tree) == hash(other) and tree == other
     assert str(tree) == "-(" * 50_000 + "a" + " + 1.5)" * 50_000
     assert tree.size == 150_001
-
-
-def test_an_error_about_a_function_names_its_file():
-    def f(x):
-        while x:
-            pass
-
-    with pytest.raises(UnsupportedSyntaxError, match=r"test_parse.py, line \d+, column 9: 'while' is not part"):
-        parse(f)
 
 
 def test_trees_that_call_different_functions_of_one_name_are_different():

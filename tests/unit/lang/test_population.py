@@ -77,10 +77,6 @@ def test_random_constants_are_within_their_range():
     assert np.abs(population.values).max() <= 5
 
 
-def test_features_are_numbered_by_default():
-    assert shine.Population.random(1, features=3).primitives.features == ("x0", "x1", "x2")
-
-
 def test_no_individuals_are_a_population():
     assert len(shine.Population.random(0)) == 0
 

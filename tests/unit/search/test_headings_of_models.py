@@ -25,30 +25,25 @@ def check(front):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", ["mse", "mae"])
-@pytest.mark.parametrize("noise", ["auto", "absolute", "relative", "log", "counts"])
+@pytest.mark.parametrize(("loss", "noise"), [("mae", "absolute"), ("mse", "log"), ("mae", "counts")])
 def test_with_each_model_of_the_noise(loss, noise):
     target = OUTLIERS.round() if noise == "counts" else OUTLIERS
     check(shine.SymbolicRegressor(loss=loss, noise=noise, **QUICK).fit(X, target).front_)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", ["mse", "mae"])
 @pytest.mark.parametrize(
     ("parameters", "data"),
     [
         ({"validation": "random"}, {}),
-        ({"validation": "time"}, {}),
         ({}, {"groups": np.arange(60) % 5}),
         ({}, {"sigma": 1.0 + np.arange(60) % 5}),
-        ({}, {"sample_weight": 1.0 + np.arange(60) % 5}),
-        ({"constraints": {"forbidden": ["unit price (€)"]}}, {}),
         ({"linear_scaling": False}, {}),
         ({"guesses": ["sin_ + 1"]}, {}),
     ],
 )
-def test_with_each_kind_of_rows(loss, parameters, data):
-    check(shine.SymbolicRegressor(loss=loss, **parameters, **QUICK).fit(X, OUTLIERS, **data).front_)
+def test_with_each_kind_of_rows(parameters, data):
+    check(shine.SymbolicRegressor(loss="mae", **parameters, **QUICK).fit(X, OUTLIERS, **data).front_)
 
 
 def test_with_scaled_columns_a_warm_start_and_a_pickle():

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 
 import shine
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "beside", mostly_slow([[], ["sigma"], ["groups"], ["sigma", "groups"]], fast=[["sigma", "groups"]])
-)
+@pytest.mark.parametrize("beside", [[], ["sigma", "groups"]])
 def test_whole_weights_and_repeated_rows_have_one_front(beside: list[str]) -> None:
     rng = np.random.default_rng(0)
     X, weights = rng.uniform(1, 5, (40, 2)), rng.integers(0, 4, 40)

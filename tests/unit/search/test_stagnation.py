@@ -26,13 +26,6 @@ def run(stop=ENDLESS, description=None, **options):
     return evolve(evaluator, PRIMITIVES, SETTINGS, stop, np.random.default_rng(0), description=description, **options)
 
 
-def test_small_improvements_count_together():
-    stagnation = Stagnation(10.0, 0)
-    for generation, length in enumerate([9.6, 9.2, 8.8], start=1):
-        stagnation = stagnation.after(length, generation)
-    assert stagnation == Stagnation(8.8, 3)
-
-
 @pytest.mark.parametrize(("fell", "least", "share", "last"), [(0, 20, 0.1, 20), (50, 20, 0.1, 100), (0, 20, 0.9, 200)])
 def test_a_search_waits_as_long_as_it_took_and_longer_without_noise(fell, least, share, last):
     stagnation = Stagnation(-5.0, fell)
@@ -68,15 +61,3 @@ def test_a_resumed_run_ends_in_the_same_generation():
     for state in (states[0], states[len(states) // 2], states[-1]):
         resumed = run(state=state)
         assert (resumed.generations, resumed.stopped_by) == (whole.generations, "stagnation")
-
-
-@pytest.mark.parametrize(
-    ("rows", "explained", "gain"), [(1000.0, 0.01, 40.0), (1000.0, 0.5, 0.0), (100.0, 0.01, 4.0), (100.0, 0.9, 0.0)]
-)
-def test_where_nothing_is_explained_much_may_still_be_hoped_for_from_many_rows(rows, explained, gain):
-    sizes, constants = np.array([1, 3]), np.array([1, 0])
-    losses = np.array([1.0, 1 - explained])
-    description = squared(rows)
-    lengths = description.lengths(losses, sizes, constants)
-    by_the_best = lengths.min() - min(lengths - 1.25 * sizes) - 1.25
-    assert description.gain(lengths, sizes) == pytest.approx(max(gain, by_the_best))

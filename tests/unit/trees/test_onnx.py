@@ -209,8 +209,7 @@ def test_classes_and_their_scores_are_those_of_onnx_runtime(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("double", [False, True])
-@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE"])
+@pytest.mark.parametrize(("double", "aggregate"), [(False, "SUM"), (True, "AVERAGE")])
 def test_targets_are_those_of_onnx_runtime(mode, double, aggregate):
     given = attributes([mode, *(["BRANCH_LEQ"] if aggregate == "SUM" else [])], 2, seed=5)
     more = {"aggregate_function": aggregate, "base_values": [1.0, 0.5]}

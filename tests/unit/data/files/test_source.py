@@ -11,7 +11,7 @@ import pytest
 from shine.base.errors import DataError
 from shine.data import open_dataset
 from shine.data.applying import new_blocks, new_rows
-from shine.data.datasets.preparation import Preparation, Reading
+from shine.data.datasets.preparation import Reading
 from shine.data.datasets.training import Loaded
 from shine.data.files.source import Marks
 from shine.data.loading import load
@@ -105,11 +105,6 @@ def test_new_blocks_have_the_same_marks(tmp_path: Path) -> None:
     assert data.preparation is not None
     (block,) = new_blocks(open_stream(tmp_path / "d.npy"), data.preparation, ["x0"])
     np.testing.assert_array_equal(block["x0"], [1, np.nan])
-
-
-def test_marks_make_a_preparation_worth_keeping() -> None:
-    assert Preparation(()).is_plain
-    assert not Preparation((), missing_marks=("k.A.",)).is_plain
 
 
 @pytest.mark.parametrize("marks", ["k.A.", [None], [["a"]]])

@@ -8,13 +8,9 @@ from scipy import stats
 from unit.evaluate.inference.cases import inference, line
 
 from shine.base.errors import DataError
-from shine.data.datasets.dataset import Dataset
-from shine.evaluate.inference.bands import SHARES, Bands, noise_of
+from shine.evaluate.inference.bands import Bands
 from shine.evaluate.inference.constants import form_of, with_values
-from shine.evaluate.inference.likelihood import Likelihood
 from shine.evaluate.losses import poisson
-from shine.evaluate.losses.form import ABSOLUTE
-from shine.lang.parse import parse
 
 
 def bands(found):
@@ -67,18 +63,6 @@ def test_where_the_distribution_is_not_known_the_residuals_tell():
     low, high = found.interval([np.array([2.0])], 0.9, "prediction")
     expected = 9.4 - np.log(2) + stats.expon.ppf([0.05, 0.95])
     assert [low[0], high[0]] == pytest.approx(expected, abs=0.15)
-
-
-def test_quantiles_of_few_residuals_hold_as_many_new_readings_as_they_say():
-    form, rng, held = form_of(parse("0.0137*x", ["x"])), np.random.default_rng(0), []
-    for _ in range(400):
-        # The law is known, so that nothing but the quantiles is uncertain.
-        readings = rng.exponential(size=20)
-        rows = Dataset.from_arrays(np.zeros((20, 1)), readings, features=["x"])
-        quantiles = noise_of(Likelihood(form, rows, ABSOLUTE), form.values, "absolute", 0).residuals
-        low, high = np.interp((0.05, 0.95), SHARES, quantiles)
-        held.append(np.exp(-low) - np.exp(-high))
-    assert np.mean(held) == pytest.approx(0.9, abs=0.01)
 
 
 def test_a_direction_that_the_rows_do_not_determine_matters_only_where_it_shows():

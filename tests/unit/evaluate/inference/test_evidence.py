@@ -22,11 +22,6 @@ def test_the_law_has_nearly_all_the_weight():
     assert weights.sum() == pytest.approx(1) and weights[1] > 0.99
 
 
-def test_a_constant_that_explains_nothing_costs():
-    line_only, with_square = lengths(["2.31*x + 1.37", "2.31*x + 1.37 + 0.001*x*x"])
-    assert 0 < with_square - line_only < 10
-
-
 def test_the_difference_of_two_formulas_without_constants_is_that_of_their_likelihoods():
     x, y = line(rows=60)
     first, second = lengths(["2*x + 1", "2*x + 2"], exact=(1.0, 2.0))
@@ -61,10 +56,6 @@ def test_a_formula_with_undetermined_constants_has_no_weight():
 def test_formulas_that_all_have_undetermined_constants_are_weighed():
     weights = shares(lengths(["1.31*x + 1.01*x + 1.37", "3.11 + 2.61"]))
     assert weights[0] > 0.99
-
-
-def test_without_any_evidence_all_are_equal():
-    assert shares(np.array([math.inf, math.inf])).tolist() == [0.5, 0.5]
 
 
 def test_an_average_scatters_by_its_parts_and_their_disagreement():
@@ -116,12 +107,6 @@ def test_information_is_never_more_than_what_is_missing():
     assert found[-1] == pytest.approx(missing) and (found <= missing + 1e-12).all()
 
 
-def test_more_noise_tells_less():
-    noise = np.array([0.1, 1.0, 10.0, 100.0])
-    found = information(np.array([0.5, 0.5]), np.array([np.zeros(4), np.ones(4)]), np.tile(noise, (2, 1)))
-    assert (np.diff(found) < 0).all()
-
-
 def line_and_bend(places, noise=0.04, freedom=math.inf):
     """Two forms with a constant each: c*x with c = 1.0 ± 0.2, and c*x**2 with c = 0.5 ± 0.1."""
     x = np.array(places, np.float64)
@@ -130,8 +115,7 @@ def line_and_bend(places, noise=0.04, freedom=math.inf):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("freedom", [math.inf, 4.0])
-@pytest.mark.parametrize("places", [[3.0], [3.0, 3.0], [1.0, 4.0]])
+@pytest.mark.parametrize(("freedom", "places"), [(math.inf, [3.0]), (4.0, [1.0, 4.0])])
 def test_the_probability_to_decide_is_that_of_a_simulation(places, freedom):
     stats = pytest.importorskip("scipy.stats")
     weights, rng, x = np.array([0.6, 0.4]), np.random.default_rng(5), np.array(places)
@@ -166,11 +150,3 @@ def test_what_a_second_reading_tells_is_what_both_tell_without_what_the_first_te
 
     cases = foreseen(weights, first, 2000, np.random.default_rng(0))
     assert cases.information(line_and_bend([4.0]))[0] == pytest.approx(told([3.0, 4.0]) - told([3.0]), abs=0.01)
-
-
-def test_no_readings_leave_the_weights():
-    cases = foreseen(np.array([0.6, 0.4]), line_and_bend([]), 1, np.random.default_rng(0))
-    assert cases.weights.tolist() == [[pytest.approx(0.6), pytest.approx(0.4)]]
-    assert cases.information(line_and_bend([2.0]))[0] == pytest.approx(
-        information(np.array([0.6, 0.4]), line_and_bend([2.0]).values, line_and_bend([2.0]).variances)[0]
-    )

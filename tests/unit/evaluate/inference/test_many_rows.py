@@ -50,25 +50,13 @@ def both(which):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("which", FITS)
-def test_standard_errors_are_those_of_all_rows(which):
+def test_errors_constants_noise_and_evidence_are_those_of_all_rows(which):
     some, exact = (each.uncertainty for each in both(which))
     assert some.errors == pytest.approx(exact.errors, rel=TOLERANCE.get(which, 0.05))
     assert some.kind == exact.kind
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("which", FITS)
-def test_the_most_likely_constants_are_those_of_all_rows(which):
-    some, exact = (each.uncertainty for each in both(which))
     away = (some.best - exact.best) / exact.errors
     # A step over errors with kinks is as uneven as the signs of the residuals.
     assert np.abs(away).max() < (1.0 if which == "absolute errors" else 0.1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("which", FITS)
-def test_rows_noise_and_evidence_are_those_of_all_rows(which):
-    some, exact = (each.uncertainty for each in both(which))
     assert (some.rows, some.freedom) == (exact.rows, exact.freedom)
     assert some.total == pytest.approx(exact.total, rel=0.02)
     assert some.scale == pytest.approx(exact.scale, rel=0.03, nan_ok=True)
@@ -98,18 +86,6 @@ def test_formulas_that_share_a_pass_have_the_sums_of_their_own_passes(which):
         assert shared.errors == pytest.approx(own.errors, rel=1e-12)
         assert shared.normal == pytest.approx(own.normal, rel=1e-9)
         assert shared.slope == pytest.approx(own.slope, rel=1e-6, abs=1e-9 * np.abs(own.normal).max())
-
-
-@pytest.mark.slow
-def test_a_formula_without_a_value_where_a_row_has_no_weight_shares_a_pass():
-    weights = np.ones(ROWS)
-    weights[:10] = 0
-    columns = X.copy()
-    columns[:10] = -1.0
-    rows = Dataset.from_arrays(columns, LAW, features=["x", "y"], sample_weight=weights)
-    forms = [form_of(parse(text, ["x", "y"]), NOTHING_HELD) for text in (FORMULA, "1.3*log(x) + 0.2")]
-    for sums in least_sums(forms, Basis(rows, loss_for("mse", rows))):
-        assert np.isfinite(sums.errors) and np.isfinite(sums.normal).all()
 
 
 def test_a_constant_that_no_row_determines_is_told_without_a_warning():

@@ -95,7 +95,7 @@ def test_of_even_noise_on_many_rows_they_are_those_by_standard_errors():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["gauss", "poisson", "student"])
+@pytest.mark.parametrize("kind", ["gauss", "poisson"])
 def test_95_of_100_hold_the_truth(kind):
     rng = np.random.default_rng(5)
     # Intervals hold the constants of the formula if these are near: these are not.
@@ -117,7 +117,7 @@ def test_95_of_100_hold_the_truth(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [1e-320, 1e-300, 1e-160, 1e150, 1e200, 1e307])
+@pytest.mark.parametrize("size", [1e-320, 1e307])
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 def test_at_the_ends_of_the_range_of_floats_they_are_not_swapped(size, loss):
     x, y = line(rows=12)

@@ -17,9 +17,7 @@ from shine.evaluate.inference.quantiles import (
 )
 
 
-@pytest.mark.parametrize(
-    ("level", "freedom"), [*itertools.product([0.5, 0.68, 0.9, 0.95, 0.99, 0.999], [1, 2, 3, 4, 7, 30, 1e4])]
-)
+@pytest.mark.parametrize(("level", "freedom"), [*itertools.product([0.5, 0.95, 0.999], [1, 3, 30, 1e4])])
 def test_quantiles_of_students_t(level, freedom):
     assert two_sided(level, freedom) == pytest.approx(special.stdtrit(freedom, (1 + level) / 2), rel=1e-5)
 

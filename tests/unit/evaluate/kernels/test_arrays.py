@@ -52,8 +52,9 @@ def test_a_benchmark_of_deap_has_its_values(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", EXPRESSIBLE)
+@pytest.mark.parametrize(
+    ("name", "dtype"), [*((name, "float64") for name in EXPRESSIBLE), ("rosenbrock", "float32"), ("ackley", "float32")]
+)
 def test_all_benchmarks_of_deap_have_their_values(name, dtype):
     check_benchmark(name, [(1, 2), (7, 3), (8, 4), (17, 41)], dtype)
 
@@ -84,13 +85,13 @@ def test_random_formulas_have_pythons_bits(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 60))
+@pytest.mark.parametrize("seed", range(2, 14))
 def test_many_random_formulas_have_pythons_bits(seed):
     check_random(seed, ["abs", "-"], exact=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1030))
+@pytest.mark.parametrize("seed", range(1000, 1006))
 def test_random_formulas_with_sines_are_near_pythons_values(seed):
     check_random(seed, ["sin", "cos", "abs"], exact=False)
 

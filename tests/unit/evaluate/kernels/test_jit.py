@@ -4,7 +4,6 @@ import ast
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import PARAMETERS, trees
@@ -56,7 +55,7 @@ def test_gradients_have_gradients():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rows", mostly_slow([0, 1, 7, 8, 9, 16, 17, 1000], fast=[0, 1, 9, 1000]))
+@pytest.mark.parametrize("rows", [0, 1, 9, 1000])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_every_row_count_gives_the_bits_of_single_rows(rows, dtype):
     kernel = shine.grad("exp(sin(a)*b) + a/b", dtype=dtype, keep_outputs=True)
@@ -74,14 +73,6 @@ def test_arrays_broadcast_and_keep_their_shape():
     assert by_b.tolist() == np.arange(6.0).reshape(2, 3).tolist()
     wide = np.arange(40.0).reshape(10, 4)
     assert shine.grad("a*a", wrt="a")(wide[::2, 1]).tolist() == (2 * wide[::2, 1]).tolist()
-
-
-def test_the_outputs_of_one_kernel_share_their_values():
-    text = shine.grad("exp(sin(a*b))", keep_outputs=True).ir
-    loop = text[text.index('@"rows.0.rows"(') :]
-    calls = [line for line in loop[: loop.index("\n}")].splitlines() if " call " in line]
-    assert len([line for line in calls if "exp" in line]) == 1
-    assert len(calls) == 3  # exp, sin, cos
 
 
 @pytest.mark.slow

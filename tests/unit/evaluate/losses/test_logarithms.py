@@ -55,7 +55,7 @@ def test_values_that_are_used_many_times_are_split_at_once():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rows", [1, 31, 32, 200, 256, 257, 1000, 2600])
+@pytest.mark.parametrize("rows", [1, 32, 257, 2600])
 @pytest.mark.parametrize("text", [STUDENT, SMALL, TWO])
 def test_sums_are_exact_to_rounding(text, rows):
     rng = np.random.default_rng(rows)

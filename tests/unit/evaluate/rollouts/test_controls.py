@@ -37,12 +37,6 @@ def test_a_smooth_control_is_followed_closely():
     assert found.at(fine)[:, 0] == pytest.approx(np.sin(2 * fine), abs=1e-7)
 
 
-def test_polynomials_of_degree_three_are_exact():
-    found = controls_of(TIMES, (TIMES**3 - TIMES)[:, None], "smooth")
-    fine = np.linspace(TIMES[0], TIMES[-1], 300)
-    assert found.at(fine)[:, 0] == pytest.approx(fine**3 - fine, abs=1e-8)
-
-
 def test_outside_the_known_times_controls_are_constant():
     assert controls_of(np.array([1.0, 2.0]), np.array([[3.0], [5.0]])).at(np.array([0.0, 9.0])).tolist() == [[3], [5]]
     assert controls_of(np.array([1.0]), np.array([[3.0]])).at(np.array([0.0, 1.0, 9.0])).tolist() == [[3]] * 3

@@ -169,7 +169,7 @@ def test_units_of_the_data_do_not_matter(scale):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["predator and prey", "pendulum", "epidemic"])
+@pytest.mark.parametrize("name", ["predator and prey"])
 def test_intervals_cover_the_truth_as_often_as_they_say(name):
     motion = SYSTEMS[name]
     system, times = compiled(motion.rates), np.linspace(0, motion.span, 60)

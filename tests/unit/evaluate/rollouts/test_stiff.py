@@ -30,9 +30,8 @@ def robertson(constants=(0.04, 1e4, 3e7)):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["auto", "implicit"])
-def test_robertsons_reaction_is_that_of_scipy(method):
-    found = compiled(*ROBERTSON).rollout(START, TIMES, method=method)
+def test_robertsons_reaction_is_that_of_scipy():
+    found = compiled(*ROBERTSON).rollout(START, TIMES)
     assert found.status == 0
     assert found.steps < 10_000
     assert found.stiff == 1
@@ -55,23 +54,6 @@ def test_sensitivities_of_robertsons_reaction_are_differences():
     step = 1e-4 * START
     sides = [compiled(*ROBERTSON).rollout(START + side * step, TIMES, tolerance=1e-9).states for side in (1, -1)]
     assert found.by_start[..., 0] == pytest.approx((sides[0] - sides[1]) / 2e-4, abs=1e-5)
-
-
-@pytest.mark.slow
-def test_a_relaxation_oscillator_is_that_of_scipy():
-    times = np.linspace(0, 1000, 41)
-    found = compiled("y", "500*(1 - x**2)*y - x").rollout(np.array([2.0, 0.0]), times)
-    expected = solve_ivp(
-        lambda t, s: [s[1], 500 * (1 - s[0] ** 2) * s[1] - s[0]],
-        (0, 1000),
-        [2, 0],
-        t_eval=times,
-        method="Radau",
-        rtol=1e-9,
-        atol=1e-12,
-    )
-    assert found.states[:, 0] == pytest.approx(expected.y[0], abs=1e-4)
-    assert found.steps < 10_000
 
 
 def test_a_stiff_linear_system_has_its_closed_form():

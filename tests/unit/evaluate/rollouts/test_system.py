@@ -32,7 +32,7 @@ def test_a_rollout_is_that_of_scipy(name, method):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "method"),
-    [*((name, "explicit") for name in SYSTEMS), *((name, "implicit") for name in list(SYSTEMS)[::4])],
+    [*((name, "explicit") for name in list(SYSTEMS)[::2]), *((name, "implicit") for name in list(SYSTEMS)[::4])],
 )
 def test_sensitivities_solve_the_variational_equations(name, method):
     motion = SYSTEMS[name]

@@ -10,28 +10,6 @@ from shine.evaluate.rollouts.system import CompiledSystem
 from shine.evaluate.rollouts.unknowns import Unknowns
 from shine.lang.parse import parse
 
-TIED = Unknowns(np.array([1, -1, 0, 1]), np.array([-np.inf, 2.0]), np.array([4.0, np.inf]))
-
-
-def test_derivatives_by_unknowns_are_sums_of_those_by_their_constants():
-    slopes = np.array([[1.0, 10.0, 100.0, 1000.0]])
-    assert TIED.added(slopes, 1).tolist() == [[100.0, 1001.0]]
-    assert TIED.added(slopes.T, 0).tolist() == [[100.0], [1001.0]]
-    assert Unknowns.free(np.array([True, False])).added(np.array([3.0, 4.0]), 0).tolist() == [3.0]
-    assert Unknowns.free(np.array([False, False])).added(np.array([3.0, 4.0]), 0).tolist() == []
-
-
-def test_a_step_moves_constants_of_one_unknown_alike_and_ends_at_bounds():
-    assert TIED.moved(np.array([5.0, 7.0, 1.0, 0.0]), np.array([10.0, -1.0])).tolist() == [4.0, 7.0, 4.0, 4.0]
-    assert TIED.moved(np.array([1.0, 7.0, 1.0, 0.0])).tolist() == [2.0, 7.0, 1.0, 2.0]
-    assert TIED.held(np.array([2.0, 0.0, 1.0, 2.0]), np.array([1.0, -1.0])).tolist() == [False, True]
-    assert TIED.counts([slice(0, 2), slice(2, 4)]) == [1, 1]
-
-
-def test_constants_of_one_unknown_vary_together():
-    found = TIED.of_constants(np.array([[4.0, 1.0], [1.0, 9.0]]))
-    assert found.tolist() == [[9, 0, 1, 9], [0, 0, 0, 0], [1, 0, 4, 1], [9, 0, 1, 9]]
-
 
 def test_constants_may_be_multiples_of_an_unknown():
     tied = Unknowns(np.array([0, 1, 0]), np.full(2, -np.inf), np.array([2.0, np.inf]), np.array([1.0, 1.0, 3.0]))

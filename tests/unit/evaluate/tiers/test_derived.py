@@ -7,7 +7,7 @@ import pytest
 
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.tiers.gradients import MachineLinearizer
-from shine.evaluate.tiers.machine_rows import INDIVIDUALS, MOST_BYTES, DerivedColumns
+from shine.evaluate.tiers.machine_rows import INDIVIDUALS, DerivedColumns
 from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
@@ -68,26 +68,6 @@ SINGLE = [f"{name}({feature})" for name in TAKING_LONG for feature in "xyz"]
 DOUBLE = [f"{name}({single})" for name in TAKING_LONG for single in SINGLE]
 
 
-@pytest.mark.parametrize("expected", [SINGLE, SINGLE + DOUBLE], ids=["functions", "functions of functions"])
-def test_columns_are_made_of_expensive_functions_once_they_pay(expected):
-    asked = []
-
-    def predict(population):
-        asked.append([str(population.tree(i)) for i in range(len(population))])
-        return np.zeros((len(population), 10))
-
-    # Columns of functions of functions are left out if there is only room for the others.
-    rows = 16 if expected != SINGLE else MOST_BYTES // 8 // (len(SINGLE) + len(DOUBLE)) + 1
-    columns, population = DerivedColumns(rows, predict), individuals(INDIVIDUALS * len(expected) - 1)
-    assert columns.tables(population, 8) == {}
-    assert not asked
-    tables = columns.tables(population, 8)
-    assert set(tables) == ({"derived"} if expected == SINGLE else {"derived", "nested"})
-    assert asked == [expected]
-    assert columns.tables(population, 8) is tables
-    assert len(asked) == 1
-
-
 def test_columns_that_another_thread_makes_for_other_primitives_are_not_mixed_up():
     others = PrimitiveSet(select(STANDARD, ("cos", "add")), ("x", "y", "z"))
     other = Population.from_trees([parse("cos(x) + y", ("x", "y", "z"))], others).take(np.zeros(100, np.int64))
@@ -107,16 +87,8 @@ def test_columns_that_another_thread_makes_for_other_primitives_are_not_mixed_up
     assert (columns.tables(other, 8)["derived"].columns == 6).all()
 
 
-def test_no_columns_are_made_if_they_would_take_too_much_memory():
-    rows = MOST_BYTES // 8 // (3 * len(TAKING_LONG)) + 1
-    columns = DerivedColumns(rows, lambda population: pytest.fail("made all the same"))
-    for _ in range(5):
-        assert columns.tables(individuals(), 8) == {}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_each_function_of_a_function_is_its_own_column(dtype):
+def test_each_function_of_a_function_is_its_own_column():
     # Three levels deep, of which only two are columns, and with other operands around them.
     nested = [
         *SINGLE,
@@ -126,24 +98,14 @@ def test_each_function_of_a_function_is_its_own_column(dtype):
     ]
     names, data = ("x", "y", "z"), dataset()
     population = Population.from_trees([parse(source, names) for source in nested], PRIMITIVES)
-    evaluator = MachineEvaluator(data, "mse", False, dtype)
+    evaluator = MachineEvaluator(data, "mse", False, "float64")
     before = evaluator.predict(population.take(np.arange(10)))
     for _ in range(4):
         together = evaluator.predict(population)
     assert bits(together[:10]) == bits(before)
     for start in range(0, len(nested), 40):
         some = population.take(np.arange(start, min(start + 40, len(nested))))
-        assert bits(MachineEvaluator(data, "mse", False, dtype).predict(some)) == bits(together[start : start + 40])
-
-
-def test_existing_columns_are_read():
-    evaluator, sources = MachineEvaluator(dataset(), "mse", False, "float64"), ["sin(x)", "exp(sin(y))", "exp(x*y)"]
-    population = Population.from_trees([parse(source, ("x", "y", "z")) for source in sources], PRIMITIVES)
-    for _ in range(INDIVIDUALS * (len(SINGLE) + len(DOUBLE)) // 300 + 1):
-        evaluator.predict(individuals())
-    evaluator._rows._derived.tables(population, 8)["derived"].columns[:] = 7
-    known = (evaluator.predict(population) == 7).all(axis=1)
-    assert known.tolist() == [True, True, False]
+        assert bits(MachineEvaluator(data, "mse", False, "float64").predict(some)) == bits(together[start : start + 40])
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 from helpers.own_losses import TEXTS, own_loss
 from scipy.optimize import minimize
 
@@ -58,7 +57,7 @@ def test_a_line_ignores_moderate_outliers():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", mostly_slow([*TEXTS, "poisson", "logistic"], fast=[*list(TEXTS)[::8], "logistic"]))
+@pytest.mark.parametrize("name", [*list(TEXTS)[::4], "poisson", "logistic"])
 def test_lines_have_the_least_loss(name):
     rng = np.random.default_rng(1)
     target = np.sin(X[:, 0]) * X[:, 1] + rng.standard_t(3, 203)
@@ -77,26 +76,6 @@ def test_lines_have_the_least_loss(name):
     # Welsch's errors have several minima; a fit finds one of them.
     tolerance = 0.05 if name == "welsch" else 2e-3
     assert (losses <= best + tolerance * np.abs(best)).all()
-
-
-@pytest.mark.slow
-def test_no_line_is_worse_than_that_of_least_squares():
-    target = np.sin(X[:, 0]) * X[:, 1] + RNG.standard_t(1.5, 203)
-    for name in ("quantile", "student", "huber"):
-        loss = own_loss(TEXTS[name])
-        before = evaluator_of(data(target), loss, True, "float64", "machine").score(POPULATION)
-        found = lines(data(target), loss).score(POPULATION)
-        assert (found.losses <= before.losses).all()
-        assert (found.losses < before.losses).any()
-
-
-def test_losses_are_those_of_the_lines():
-    target = np.sin(X[:, 0]) * X[:, 1] + RNG.standard_t(1.5, 203)
-    found = lines(data(target, WEIGHTS)).score(POPULATION).every
-    for losses, slopes, intercepts in zip(found.losses, found.slopes, found.intercepts, strict=True):
-        finite = np.isfinite(losses)
-        errors = np.abs(target - intercepts[:, None] - slopes[:, None] * VALUES)
-        assert losses[finite] == pytest.approx(np.average(errors, weights=WEIGHTS, axis=1)[finite])
 
 
 def test_simpler_lines_are_found_where_they_suffice():
@@ -149,15 +128,6 @@ def test_threads_and_parts_of_a_population_change_no_bit(dtype, monkeypatch):
     assert one.slopes.tobytes() == other.slopes.tobytes()
 
 
-def test_a_threshold_hides_only_losses_above_it():
-    target = np.sin(X[:, 0]) * X[:, 1] + RNG.standard_t(2, 203)
-    evaluator = lines(data(target))
-    whole = evaluator.score(POPULATION).losses
-    for threshold in np.sort(whole).tolist():
-        found = evaluator.score(POPULATION, threshold).losses
-        assert found.tolist() == np.where(whole <= threshold, whole, np.inf).tolist()
-
-
 def test_lines_fitted_to_some_rows_are_measured_on_all():
     target = 3 * VALUES[0] + 1 + 0.1 * RNG.normal(size=203)
     dataset = data(target)
@@ -181,8 +151,8 @@ def test_large_data_that_are_read_in_place_get_the_same_lines(rows, monkeypatch)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.5, 0.9])
-def test_a_best_constant_that_meets_many_rows_does_not_hold_lines(share):
+def test_a_best_constant_that_meets_many_rows_does_not_hold_lines():
+    share = 0.9
     target = np.random.default_rng(3).poisson(VALUES[0] / 2) * 1.0
     loss = own_loss(f"def quantile(p, y):\n    return {share}*(y - p) if y > p else {1 - share}*(p - y)")
     losses = lines(data(target), loss).score(POPULATION).losses

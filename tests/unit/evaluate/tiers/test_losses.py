@@ -51,8 +51,9 @@ def expected(dataset: Dataset, text: str, loss: Loss, predictions: np.ndarray) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize(
+    ("name", "dtype"), [*((name, "float64") for name in TEXTS), *((name, "float32") for name in list(TEXTS)[::5])]
+)
 def test_a_loss_is_the_mean_of_its_errors(name, dtype):
     # Errors are float64, whatever the type of the predictions.
     dataset, loss = dataset_of(267, weighted=dtype == "float64"), own_loss(TEXTS[name])
@@ -67,7 +68,7 @@ def test_a_loss_is_the_mean_of_its_errors(name, dtype):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_losses_of_random_formulas_are_the_same_on_every_tier(seed):
     rng = np.random.default_rng(seed)
     text, rows = random_text(rng), int(rng.choice([1, 7, 64, 257, 1031]))
@@ -108,23 +109,7 @@ def test_threads_and_row_blocks_change_no_bit(dtype, monkeypatch):
 
 
 @pytest.mark.slow
-def test_weights_of_one_have_the_bits_of_no_weights_except_for_sums_of_logarithms():
-    dataset = dataset_of(777)
-    heavy = Dataset.from_arrays(
-        dataset.columns.T,
-        dataset.target,
-        sample_weight=np.ones(777),
-        features=("a", "b"),
-        loss_columns=dataset.loss_columns,
-    )
-    for text in TEXTS.values():
-        evaluators = (evaluator_of(data, own_loss(text), False, "float64", "machine") for data in (dataset, heavy))
-        one, other = (evaluator.score(POPULATION).losses for evaluator in evaluators)
-        assert one == pytest.approx(other, rel=1e-14) if "log(" in text else one.tobytes() == other.tobytes()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", list(TEXTS)[::5])
 def test_a_threshold_hides_only_losses_above_it(name):
     evaluator = evaluator_of(dataset_of(3000), own_loss(TEXTS[name]), False, "float64", "machine")
     whole = evaluator.score(POPULATION).losses

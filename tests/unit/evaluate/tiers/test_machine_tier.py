@@ -11,21 +11,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 
 import shine
 from shine.compiler.threads import Workers
 from shine.data.datasets.dataset import Dataset
-from shine.evaluate.losses.form import ABSOLUTE, LOSSES, SQUARED, RowLoss
-from shine.evaluate.losses.row_errors import errors_code
-from shine.evaluate.machine.interpreter import ERRORS, PRODUCTS
+from shine.evaluate.losses.form import LOSSES
 from shine.evaluate.scores import Scores
 from shine.evaluate.tiers import machine_rows
 from shine.evaluate.tiers import rows as rows_module
 from shine.evaluate.tiers.evaluator import TIERS, evaluator_of
 from shine.evaluate.tiers.jobs import STEP_ROWS
-from shine.evaluate.tiers.machine_rows import MachineRows, machine_of
-from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.population import Population
 
 ROOT = Path(shine.__file__).parents[1]
@@ -61,7 +56,7 @@ each_dtype = pytest.mark.parametrize("dtype", ["float64", "float32"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threads", [2, 3, 500])
+@pytest.mark.parametrize("threads", [3])
 @each_dtype
 @each_scaling
 def test_the_number_of_threads_changes_no_bit(dtype, scaling, threads, monkeypatch):
@@ -72,16 +67,7 @@ def test_the_number_of_threads_changes_no_bit(dtype, scaling, threads, monkeypat
     assert shared.predict(population).tobytes() == alone.predict(population).tobytes()
 
 
-@each_dtype
-@each_scaling
-def test_the_order_of_the_individuals_changes_no_bit(dtype, scaling):
-    population, order = random_population(), np.random.default_rng(0).permutation(150)
-    score = evaluator(dataset(), "mse", scaling, dtype).score
-    original, shuffled = score(population), score(population.take(order))
-    assert bits(Scores(original.losses[order], original.slopes[order], original.intercepts[order])) == bits(shuffled)
-
-
-@pytest.mark.parametrize("cuts", [[1], [149], [64, 128], list(range(1, 150))])
+@pytest.mark.parametrize("cuts", [[64, 128], list(range(1, 150))])
 @each_scaling
 def test_the_score_of_an_individual_does_not_depend_on_the_others(scaling, cuts):
     population = random_population()
@@ -90,24 +76,7 @@ def test_the_score_of_an_individual_does_not_depend_on_the_others(scaling, cuts)
     assert bits(Scores.concatenate(parts)) == bits(score(population))
 
 
-def test_the_width_of_the_tapes_changes_no_bit():
-    population = random_population()
-    wider = Population.from_tapes([population.tape(i) for i in range(150)], population.primitives, width=400)
-    score = evaluator(dataset()).score
-    assert bits(score(wider)) == bits(score(population))
-
-
-def test_an_evaluator_can_be_used_again():
-    population, score = random_population(), evaluator(dataset(), "mse", True).score
-    assert bits(score(population)) == bits(score(population)) == bits(score(population, 1e300))
-
-
 # Rows and features
-
-
-def test_data_without_rows_are_refused():
-    with pytest.raises(shine.DataError, match="at least one row"):
-        shine.Evaluator(np.empty((0, 2)), np.empty(0), tier="machine")
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -115,18 +84,6 @@ def test_one_row_is_enough(tier):
     population = shine.Population.from_sources(["x0 + 1"])
     assert shine.Evaluator([[2.0]], [5.0], tier=tier)(population).tolist() == [4.0]
     assert shine.Evaluator([[2.0]], [5.0], tier=tier, linear_scaling=True)(population).tolist() == [0.0]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rows", [1, 7, 63, 65, 127, 255, 257, 511, 513, 769, 10_007])
-@each_dtype
-def test_any_number_of_rows_is_predicted_right(dtype, rows):
-    data = dataset(rows)
-    x0, x1 = data.columns.astype(dtype)
-    population = shine.Population.from_sources(["x0*x1 + x0", "x1", "2"], ("x0", "x1"), ["add", "mul"])
-    predicted = evaluator(data, dtype=dtype).predict(population)
-    assert predicted.dtype == dtype
-    assert predicted.tobytes() == np.array([x0 * x1 + x0, x1, np.full(rows, 2, dtype)]).tobytes()
 
 
 @pytest.fixture
@@ -141,12 +98,11 @@ each_order = pytest.mark.parametrize("order", ["C", "F"], ids=["by column", "by 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rows", [1, 64, 256, 512, 513, 1025, 2048])
+@pytest.mark.parametrize("rows", [1, 513, 2048])
 @each_dtype
 @each_scaling
-@each_weighting
-def test_large_data_read_in_place_have_the_same_bits(weighted, scaling, dtype, rows, monkeypatch):
-    data, population = dataset(rows, weighted), random_population(30)
+def test_large_data_read_in_place_have_the_same_bits(scaling, dtype, rows, monkeypatch):
+    data, population = dataset(rows, True), random_population(30)
     copied = evaluator(data, "mse", scaling, dtype)
     monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
     large = evaluator(data, "mse", scaling, dtype)
@@ -157,10 +113,7 @@ def test_large_data_read_in_place_have_the_same_bits(weighted, scaling, dtype, r
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("tier", "individuals", "rows"),
-    mostly_slow(
-        [*(("machine", 20, rows) for rows in (1, 511, 512, 1024, 1537)), ("native", 3, 512), ("native", 3, 1537)],
-        fast=[("machine", 20, 512), ("machine", 20, 1537), ("native", 3, 1537)],
-    ),
+    [("machine", 20, 512), ("machine", 20, 1537), ("native", 3, 1537)],
 )
 @each_order
 @each_dtype
@@ -192,12 +145,6 @@ def test_a_threshold_is_honoured_from_block_to_block(loss, scaling, blocks):
     assert_only_losses_above_are_inf(dataset(2600), random_population(40), loss, scaling)
 
 
-def test_five_hundred_features():
-    data = dataset(300, features=500)
-    population = shine.Population.from_sources([f"x{i}*2" for i in range(500)], data.features)
-    assert evaluator(data).predict(population).tobytes() == (data.columns * 2).tobytes()
-
-
 MEMORY = """
 import pathlib, sys
 import numpy as np, shine
@@ -222,7 +169,7 @@ print(resident("VmHWM") - before, X.nbytes + y.nbytes)
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="what a process takes is read there")
 @pytest.mark.parametrize(
     ("order", "tier", "dtype"),
-    [("C", "machine", "float64"), ("F", "machine", "float32"), ("C", "native", "float32")],
+    [("C", "machine", "float64"), ("C", "native", "float32")],
 )
 def test_millions_of_rows_take_little_more_memory_than_the_data(order, tier, dtype):
     command = [sys.executable, "-W", "error", "-c", MEMORY, order, tier, dtype]
@@ -259,13 +206,12 @@ def assert_only_losses_above_are_inf(data: Dataset, population: Population, loss
 @pytest.mark.slow
 @each_loss
 @each_scaling
-@each_weighting
 @each_dtype
-def test_a_threshold_turns_only_losses_above_it_into_inf(loss, scaling, weighted, dtype):
-    assert_only_losses_above_are_inf(dataset(weighted=weighted), random_population(), loss, scaling, dtype)
+def test_a_threshold_turns_only_losses_above_it_into_inf(loss, scaling, dtype):
+    assert_only_losses_above_are_inf(dataset(weighted=True), random_population(), loss, scaling, dtype)
 
 
-@pytest.mark.parametrize("where", [0, 255, 256, -1])
+@pytest.mark.parametrize("where", [0, 256])
 @each_loss
 @each_scaling
 def test_a_threshold_is_honoured_if_one_row_has_all_the_error(loss, scaling, where):
@@ -332,34 +278,6 @@ def test_all_losses_are_inf_if_no_loss_can_meet_the_threshold(loss, threshold):
     assert np.isinf(evaluator(dataset(), loss).score(random_population(20), threshold).losses).all()
 
 
-def states(kind: RowLoss | None, limit: float, target: np.ndarray) -> np.ndarray:
-    """The sums of errors, or the moments, for the individual `x0`, which grows from 1 to 2."""
-    rows = MachineRows(Dataset.from_arrays(np.linspace(1, 2, 2048)[:, None], target), "float64", 1)
-    population = shine.Population.from_sources(["x0"])
-    compiled = machine_of(population.primitives.functions, "float64")
-    limits = np.array([limit])
-    fields = {"limits": limits.ctypes.data}
-    if kind is None:
-        return rows.sums(compiled, PRODUCTS, population, fields)[0]
-    code = errors_code(kind, "float64")
-    return rows.sums(compiled, ERRORS, population, fields | {"errors": code.address})[0]
-
-
-@pytest.mark.parametrize("kind", [SQUARED, ABSOLUTE], ids=lambda kind: kind.name)
-def test_sums_stop_growing_once_they_exceed_the_limit(kind):
-    target = np.full(2048, 1e3)
-    whole, stopped = states(kind, np.inf, target).sum(), states(kind, 1.0, target).sum()
-    assert 1.0 < stopped < 0.2 * whole
-
-
-def test_moments_stop_once_the_error_of_every_line_exceeds_the_limit():
-    target = np.random.default_rng(0).normal(size=2048)
-    whole, stopped = states(None, np.inf, target), states(None, 1.0, target)
-    assert np.isfinite(whole).all()
-    assert np.isnan(stopped[0])
-    assert stopped[1] < 0.2 * whole[1]
-
-
 # Weights
 
 
@@ -374,7 +292,7 @@ def test_weights_of_one_have_the_bits_of_no_weights(loss, scaling):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("empty", [slice(0, 256), slice(256, 768), slice(768, ROWS), slice(0, 1002), slice(1, ROWS)])
+@pytest.mark.parametrize("empty", [slice(256, 768), slice(1, ROWS)])
 @each_loss
 @each_scaling
 def test_rows_of_weight_zero_do_not_count(loss, scaling, empty):
@@ -391,14 +309,6 @@ def test_rows_of_weight_zero_do_not_count(loss, scaling, empty):
     assert found[both] == pytest.approx(expected[both], rel=1e-9, abs=1e-12)
 
 
-def test_a_row_of_weight_two_counts_as_two_rows():
-    data, population = dataset(), random_population()
-    twice = Dataset(np.repeat(data.columns, 2, axis=1), np.repeat(data.target, 2), None, data.features)
-    doubled = Dataset(data.columns, data.target, np.full(ROWS, 2.0), data.features)
-    expected, found = (evaluator(d, "mse", True).score(population).losses for d in (twice, doubled))
-    assert found == pytest.approx(expected, rel=1e-9)
-
-
 # Extreme numbers
 
 
@@ -410,13 +320,6 @@ def test_padding_rows_do_not_overflow(tier, rows):
     assert evaluator_of(data, "mse", False, "float64", tier).score(
         shine.Population.from_sources(["x0"])
     ).losses.tolist() == [0.0]
-
-
-def test_an_empty_population_has_no_scores():
-    population = random_population(3).take(np.array([], dtype=np.int64))
-    empty = MachineEvaluator(dataset(), "mse", False, "float64")
-    assert empty.score(population).losses.shape == (0,)
-    assert empty.predict(population).shape == (0, ROWS)
 
 
 def test_an_interrupt_waits_for_the_current_items_of_other_threads():

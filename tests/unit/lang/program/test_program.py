@@ -17,7 +17,7 @@ from shine.lang.forms.tree import names_in
 from shine.lang.interpret import evaluate
 from shine.lang.program.builder import ProgramBuilder, number
 from shine.lang.program.interpret import converted, interpret, interpret_arrays
-from shine.lang.program.program import Output, Program, parameters_read, part
+from shine.lang.program.program import Program, parameters_read, part
 from shine.lang.program.trees import stages, tree_of, tree_program
 
 INT32_MIN, INT64_MIN = -(2**31), -(2**63)
@@ -83,17 +83,6 @@ def test_every_name_is_assigned_before_it_is_used(program):
         assert set(names_in(statement.value)) <= known
         assert statement.name not in known
         known.add(statement.name)
-
-
-def test_values_stand_close_to_their_use():
-    build = ProgramBuilder()
-    x = build.parameter("x", "float64")
-    parts = [build.assign("float64", expression(f"{x} + {i}")) for i in range(3)]
-    total = parts[0]
-    for each in parts[1:]:
-        total = build.assign("float64", expression(f"{total} * {each}"))
-    order = [statement.name for statement in build.finish([("out", total, "float64")]).statements]
-    assert order == [parts[0], parts[1], "v4", parts[2], "v5"]
 
 
 @pytest.mark.parametrize(
@@ -278,10 +267,6 @@ def test_a_part_of_a_program_has_the_chosen_outputs(call):
     assert {statement.name for statement in chosen.statements} <= used
 
 
-def test_the_name_of_a_function_is_no_name_of_a_value():
-    assert names_in(expression("abs(y) + min(x, y)")) == ("y", "x")
-
-
 def test_the_classic_graph_is_its_formula():
     program = program_of("int32", "x - 2", "v1 + 5", "v2 + 100", inputs=("x",))
     assert str(tree_of(program)) == "x - 2 + 5 + 100"
@@ -368,9 +353,3 @@ def test_a_chain_of_5_000_statements_is_built_evaluated_and_read_as_a_formula():
     program = build.finish([("out", name, "int32")])
     assert interpret(program, [1])[0] == 15_001
     assert evaluate(tree_of(program), [np.array([1.0])])[0] == 15_001
-
-
-def test_the_repr_of_a_program_shows_its_inputs_and_outputs():
-    program = program_of("int32", "x + y", output="bool")
-    assert repr(program) == "<Program graph(x: int32, y: int32) -> (out: bool), 1 statements>"
-    assert program.outputs == (program.outputs[0],) and isinstance(program.outputs[0], Output)

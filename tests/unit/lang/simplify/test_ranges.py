@@ -90,8 +90,7 @@ def test_the_ranges_of_rows_are_those_of_all_rows():
     assert dataset.take([2]).take([0]).ranges == dataset.ranges
 
 
-@pytest.mark.parametrize("rows", [20, 200])
-def test_a_search_in_positive_rows_writes_no_root_of_a_square(rows):
-    X = np.random.default_rng(rows).uniform(0.5, 5.0, (rows, 2))
+def test_a_search_in_positive_rows_writes_no_root_of_a_square():
+    X = np.random.default_rng(20).uniform(0.5, 5.0, (20, 2))
     found = shine.evolve(X, X[:, 0] * np.sqrt(X[:, 1]), generations=5, seconds=30)
     assert found.best.expression == "x0*sqrt(x1)"

@@ -80,13 +80,13 @@ def check(tree):
     assert max(calls) <= MOST_CALLS * tree.size, [each / tree.size for each in calls]
 
 
-@pytest.mark.parametrize("text", mostly_slow(NESTED, fast=NESTED[::40]))
+@pytest.mark.parametrize("text", mostly_slow(NESTED[::8], fast=NESTED[::40]))
 def test_deep_formulas_take_work_in_proportion_to_their_size(text):
     check(nested(text, 30))
 
 
-@pytest.mark.parametrize("operator", mostly_slow("+-*/", fast="*"))
-@pytest.mark.parametrize("kind", mostly_slow(WIDE, fast=list(WIDE)[::10]))
+@pytest.mark.parametrize("operator", mostly_slow("+*", fast="*"))
+@pytest.mark.parametrize("kind", mostly_slow(list(WIDE)[::2], fast=list(WIDE)[::10]))
 def test_wide_formulas_take_work_in_proportion_to_their_size(kind, operator):
     check(joined(WIDE[kind], operator))
 

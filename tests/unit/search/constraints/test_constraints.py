@@ -152,11 +152,6 @@ def test_an_implied_slope_provides_no_unit_if_constants_are_plain_numbers():
     assert allowed(constraints, population, "implied") == [True, False, False, True]
 
 
-def test_an_unknown_kind_of_scaling_is_refused():
-    with pytest.raises(ValueError, match="scaling must be one of none, implied, written, is 'added'"):
-        CompiledConstraints(Constraints(), PRIMITIVES, "added")
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -343,23 +338,6 @@ def test_bad_constraints_of_a_search_name_their_place():
         shine.evolve(X, A, constraints={"nestin": {}})
 
 
-@pytest.mark.parametrize(
-    ("limits", "text", "expected"),
-    [
-        ((1, "constant"), "x 2 mul", True),
-        ((1, "constant"), "x y mul", False),
-        ((1, "constant"), "x y add 2 mul", False),
-        ((-1, "constant"), "x y add 2 mul", True),
-        ((None, 1), "x y z add mul", False),
-        ((3, 3), "x y add y z add mul", True),
-        ((2, 3), "x y add y z add mul", False),
-        (("constant", -1), "2 x mul", True),
-    ],
-)
-def test_arguments_have_their_own_limits(limits, text, expected):
-    assert allowed(Constraints(arguments={"mul": limits}), population_of([text], PRIMITIVES, 20)) == [expected]
-
-
 def test_a_written_line_is_no_argument():
     population = population_of(["x neg 2 mul 4 add", "x neg 2 mul neg"], PRIMITIVES, 20)
     assert allowed(Constraints(arguments={"mul": (1, 1), "add": (1, 1)}), population, "written") == [True, False]
@@ -401,10 +379,9 @@ def test_no_model_of_a_search_breaks_the_limit_of_an_argument(fronts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guess", ["1.495**x0", "3*1.5**x1 + 2"])
-def test_a_guess_that_breaks_the_limit_of_an_argument_is_told(guess):
+def test_a_guess_that_breaks_the_limit_of_an_argument_is_told():
     with pytest.warns(UserWarning, match=r"guesses\[0\]: .* breaks constraints.arguments, so it takes no part"):
-        search_of_powers(constraints={"arguments": {"^": (1, "constant")}}, guesses=[guess])
+        search_of_powers(constraints={"arguments": {"^": (1, "constant")}}, guesses=["3*1.5**x1 + 2"])
 
 
 def test_the_spelling_of_pysr_is_answered_with_the_equivalent():

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 from hypothesis import given
 from hypothesis import strategies as st
 from unit.search.evolution.oracles import Node, population_of, tree_of
@@ -254,8 +253,8 @@ def random_formulas(n: int, seed: int, names: tuple[str, ...] = NAMES, share: fl
 
 
 @pytest.mark.parametrize("free", [True, False])
-@pytest.mark.parametrize("target", mostly_slow([None, "1", "m/s", "s"], fast=["m/s"]))
-@pytest.mark.parametrize("names", [NAMES, ("add", "mul", "div", "sqrt"), ("mul", "div", "pow", "sub")])
+@pytest.mark.parametrize("target", [None, "m/s"])
+@pytest.mark.parametrize("names", [NAMES, ("mul", "div", "pow", "sub")])
 def test_a_formula_is_consistent_if_its_conditions_have_a_solution(free, target, names):
     formulas = random_formulas(400, len(names), names)
     dimension = None if target is None else parse_unit(target)
@@ -283,37 +282,8 @@ def consistent(text: str, target: str | None = None, free: bool = True, primitiv
     return bool(DimensionalAnalysis(primitives, units, free).consistent(population, dimension)[0])
 
 
-@pytest.mark.parametrize(
-    ("text", "free", "expected"),
-    [
-        ("m v square mul", False, True),  # m v^2 is an energy
-        ("m v mul", False, False),
-        ("m v mul", True, False),
-        ("0.5 m v square mul mul", False, True),
-        ("3 v mul", True, True),  # 3 has the missing unit
-        ("3 v mul", False, False),
-        ("m v 2 pow mul", False, True),
-        ("m v 2.01 pow mul", False, False),
-        ("m v 1 1 add pow mul", False, True),  # a computed exponent
-        ("m v t r div pow mul", True, False),  # an exponent that varies
-        ("m v square mul sqrt square", False, True),
-        ("m v square mul r exp mul", False, True),
-        ("m v square mul t exp mul", True, False),
-        ("m v square mul t 2 mul exp mul", True, True),
-        ("m v square mul t 2 mul exp mul", False, False),
-    ],
-)
-def test_consistency_depends_on_the_units_and_the_freedom_of_constants(text, free, expected):
-    assert consistent(text, "J", free) is expected
-
-
 def test_an_exponent_that_overflows_is_not_consistent():
     assert not consistent("v 1e300 pow 1e300 pow")
-
-
-def test_an_empty_population_can_be_analysed():
-    nobody = population_of([], PRIMITIVES, 20)
-    assert DimensionalAnalysis(PRIMITIVES, {}).consistent(nobody, DIMENSIONLESS).tolist() == []
 
 
 def test_every_basic_primitive_has_a_rule():

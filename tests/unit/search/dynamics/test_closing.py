@@ -17,7 +17,6 @@ from shine.search.dynamics.summands import summands
 LAWS = {
     "two molecules of one kind": ((2.0, 0.3), "m' = 0.9*d - 1.3*m**2; d' = 0.65*m**2 - 0.45*d"),
     "binding": ((1.0, 1.6, 0.2), "r' = 0.7*c - 1.1*r*l; l' = 0.7*c - 1.1*r*l; c' = 1.1*r*l - 0.7*c"),
-    "exchange": ((2.0, 0.3, 0.1), "b' = 0.4*m + 0.2*o - 1.1*b; m' = 0.8*b - 0.4*m; o' = 0.3*b - 0.2*o"),
     "infection": ((1.7, 0.2, 0.0), "s' = 0.1*r - 0.6*s*i; i' = 0.6*s*i - 0.3*i; r' = 0.3*i - 0.1*r"),
     "saturation": ((3.0, 0.1), "s' = 0.2*p - 1.2*s/(0.5 + s); p' = 1.2*s/(0.5 + s) - 0.2*p"),
 }
@@ -75,9 +74,8 @@ def test_the_law_is_the_shortest_system_that_keeps_the_sums(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["exchange", "binding"])
-def test_a_search_finds_the_law_that_holds_off_the_plane(name):
-    start, law = LAWS[name]
+def test_a_search_finds_the_law_that_holds_off_the_plane():
+    start, law = LAWS["binding"]
     names, _ = rates_of(law)
     model = shine.SymbolicDynamics(max_time=20, random_state=0).fit(*motion(law, start), states=names)
     other = np.array(start)[::-1] + 0.4

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 
 from shine.data.trajectories import Trajectories, Trajectory
 from shine.lang.parse import parse
@@ -46,11 +45,10 @@ UNEXPLAINED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", mostly_slow(range(3), fast=[0]))
 @pytest.mark.parametrize("kind", UNEXPLAINED)
-def test_nothing_was_found_and_why(kind, seed):
+def test_nothing_was_found_and_why(kind):
     make, why = UNEXPLAINED[kind]
-    readings = make(np.random.default_rng([5, seed]))
+    readings = make(np.random.default_rng([5, 0]))
     for rate in ("0.1", "0.5 - x0"):
         told = doubt(form(readings), *[rate.replace("x0", f"x{state}") for state in range(readings.shape[1])])
         assert why in told
@@ -64,7 +62,7 @@ def logistic(noise, start=0.3, count=60):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.0, 0.02, 0.2])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
 def test_a_law_is_an_answer_with_any_noise_and_so_is_a_system_that_is_nearly_right(noise):
     for rate in ("0.81*x0 - 0.15*x0**2", "1.4 - 0.25*abs(x0 - 2.5)**1.9"):
         assert not doubt(form(logistic(noise)), rate)
@@ -83,26 +81,6 @@ def test_runs_gaps_and_maps_are_judged_too():
     chaos = form(np.array(values)[:, None], step=1.0, kind="map")
     assert not doubt(chaos, "3.71*x0*(1 - x0)")
     assert NOISE in doubt(chaos, "0.6")
-
-
-def test_an_oscillator_is_an_answer_though_half_of_its_states_are_noise_for_a_curve():
-    times = 2.1 * np.arange(60.0)
-    states = np.column_stack([np.cos(times), -np.sin(times)])
-    assert not doubt(form(states, step=2.1), "x1", "-1.001*x0")
-
-
-@pytest.mark.slow
-def test_help_is_what_is_not_done_yet():
-    waves = UNEXPLAINED["two waves"][0](None)
-    assert "hidden=1, or autonomous=False" in doubt(form(waves), "0.1")
-    known = form(waves, autonomous=False)
-    assert "autonomous" not in doubt(known, "0.1")
-    assert "hidden" not in doubt_about_hidden(known)
-
-
-def doubt_about_hidden(asked):
-    model = fitted([Equation(Model(parse("0.1", ("x0",)), 0.0, 1.0))], asked, lambda: False)
-    return doubt_about(model, replace(asked, hidden=0))
 
 
 def test_a_system_that_does_not_reach_the_end_is_no_answer():

@@ -42,22 +42,11 @@ def assert_rates(trees, rates):
         np.testing.assert_allclose(values[:, 0], values[:, 1], rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.slow
-def test_chaotic_motion_is_found_from_readings_that_are_too_few_for_rates():
-    assert_rates(found(run(0.1 * np.arange(101))), LORENZ)
-
-
 def test_uneven_steps_several_runs_and_gaps_are_allowed():
     rng = np.random.default_rng(1)
     first, second = (run(np.cumsum(rng.uniform(0.03, 0.09, 60)), start) for start in ((1.0, 3, 20), (-5.0, 2, 25)))
     first.states[10:13, 1] = np.nan
     assert_rates(found(first, second), LORENZ)
-
-
-@pytest.mark.slow
-def test_cubic_rates_are_found_after_quadratic_ones():
-    rates = ("y*(z - 1 + x**2) + 0.87*x", "x*(3*z + 1 - x**2) + 0.87*y", "-2*z*(1.1 + x*y)")
-    assert_rates(found(run(0.1 * np.arange(101), (-1.0, 0.1, 0.5), rates)), rates)
 
 
 @pytest.mark.slow
@@ -82,7 +71,6 @@ def test_a_search_that_is_late_ends():
     assert found(run(0.1 * np.arange(101)), late=lambda: True) is None
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_a_known_equation_stays_where_readings_are_too_few_for_rates():
     search = SearchSettings()

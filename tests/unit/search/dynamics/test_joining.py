@@ -22,10 +22,6 @@ def test_combinations_come_by_rising_sums_and_each_once():
     assert len(found) == 60
 
 
-def test_a_state_without_equations_leaves_no_system():
-    assert list(best_first([[Candidate(None, 0.0)], []])) == []
-
-
 def test_a_state_whose_rate_is_read_is_known_by_the_integral_although_noise_hides_its_rate():
     rng, runs = np.random.default_rng(0), []
     for start in (0.0, 1.0, 4.0):

@@ -61,15 +61,6 @@ def test_an_unknown_function_is_found_beside_a_constant_by_run():
     np.testing.assert_allclose(chosen.of_run(1).rates([[0.0, 1.0]])[0, 1], -0.6, atol=0.03)
 
 
-@pytest.mark.slow
-def test_a_known_equation_is_not_sought():
-    form = form_of(springs(), settings("x' = v"))
-    assert [part.states for part in form.parts] == [("x",), ("v",)]
-    assert str(form.parts[0].known[0].model.tree) == "v"
-    assert form.parts[1].known == ()
-    assert form.runs == ()
-
-
 def test_the_number_of_the_run_is_a_control():
     form = form_of(springs(), settings("v' = f(x) - k[run]*v"))
     assert form.runs == ("a", "b")

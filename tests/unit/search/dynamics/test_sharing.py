@@ -10,7 +10,7 @@ from shine.data.trajectories import Trajectories, Trajectory
 from shine.lang.parse import parse
 from shine.search.dynamics.equations import Equation
 from shine.search.dynamics.forms import form_of
-from shine.search.dynamics.joining import Candidate, alike, with_terms_of_others
+from shine.search.dynamics.joining import Candidate, with_terms_of_others
 from shine.search.dynamics.rows import rate_rows
 from shine.search.dynamics.run import find_dynamics, fitted
 from shine.search.dynamics.settings import DynamicsSettings
@@ -153,41 +153,6 @@ def test_a_term_of_another_state_becomes_a_candidate():
     np.testing.assert_allclose(best.kernel(*points), 1.1 * points[0] - 0.5 * points[0] * points[1], atol=0.2)
     few = with_terms_of_others(given, rows, states, 3)[0]
     assert all(each in given[0] or each.model.tree.size <= 3 for each in few)
-
-
-@pytest.mark.slow
-def test_the_law_of_another_state_becomes_a_candidate():
-    states = ("p", "q")
-    rates = ["1.1 + 0.4*sin(q - p)", "0.7 + 0.4*sin(p - q)"]
-    form, _ = system_of(rates, states, [(0.2, 2.0), (0.0, -2.0)], 8)
-    rows = [rate_rows(form.trajectories, form.smooth, column, True) for column in (0, 1)]
-    given = candidates(["1.1 + 0.4*sin(q - p)", "0.9"], states, rows)
-    found = with_terms_of_others(given, rows, states, 30)[1]
-    assert "sin(p - q)" in str(found[0].model.tree)
-
-
-@pytest.mark.slow
-def test_one_law_is_tried_for_states_that_are_exchanged():
-    states = ("x", "y", "u", "v")
-    rates = ["u", "v", "-1.4*x + 0.5*y", "-1.4*y + 0.5*x"]
-    form, _ = system_of(rates, states, [(1.0, 0.0, 0.0, 0.4)], 14)
-    rows = [rate_rows(form.trajectories, form.smooth, column, True) for column in range(4)]
-    given = candidates(["u", "0.9*v", "-1.5*x + 0.5*y", "-u"], states, rows)
-    found = [[str(each.model.tree) for each in own] for own in alike(given, rows, states, 99)]
-    assert ["u", "v", "-1.5*x + 0.5*y", "-1.5*y + 0.5*x"] in found
-    assert len({tuple(own) for own in found}) == len(found)
-    assert len(alike(given, rows, states, 3)) == 3
-    assert alike(given, [None] * 4, states, 99) == []
-
-
-def test_known_equations_take_no_part():
-    states = ("x", "v")
-    form, _ = system_of(["v", "-x"], states, [(1.0, 0.0)], 6)
-    rows = [None, rate_rows(form.trajectories, form.smooth, 1, True)]
-    given = candidates(["v", "-1.1*x"], states, rows)
-    found = with_terms_of_others(given, rows, states, 30)
-    assert found[0] == given[0]
-    assert found[1][0].nats <= given[1][0].nats
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 from shine.evaluate.kernels.kernel import Kernel
 from shine.lang.parse import parse
 from shine.lang.vocabulary import primitive_table
-from shine.search.dynamics.summands import NoSum, Product, exchanged, exchanges, summands, written
+from shine.search.dynamics.summands import NoSum, summands, written
 
 NAMES = ("x", "y", "z")
 
@@ -50,11 +50,6 @@ def test_equal_formulas_are_written_alike(one, other):
     assert written(summands(parse(one, NAMES))) == written(summands(parse(other, NAMES)))
 
 
-def test_the_shape_leaves_constants_out_but_not_exponents():
-    shapes = [product.shape for product in summands(parse("2*x*y/(x + 1.5) - 3*x**2 + 4", NAMES))]
-    assert shapes == ["x*y/(x + #)", "x**2", ""]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -76,33 +71,3 @@ def test_functions_of_the_user_are_in_no_sum():
     table, _ = primitive_table(["add", "def hill(x): return x/(1 + x)"])
     with pytest.raises(NoSum, match="a function of the user's"):
         summands(parse("x + hill(y)", NAMES, table))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "2*sin(x - y)*exp(z)/x",
-        "sqrt(x + y)*sqrt(x + y)",
-        "sqrt(x - 2*z)**4",
-        "sqrt(x - y)/z",
-        "3*(x + y + 1)**4*cos(z)",
-    ],
-)
-def test_an_exchange_and_its_inverse_leave_a_product(text):
-    product = summands(parse(text, NAMES))[0]
-    for order, images in exchanges(NAMES, 3):
-        inverse = {image: name for name, image in images.items()}
-        assert exchanged(exchanged(product, images), inverse) == product
-        assert [NAMES[place] for place in order] == [images[name] for name in NAMES]
-
-
-def test_further_states_are_exchanged_with_theirs():
-    assert exchanges(("x", "y", "x_dot", "y_dot"), 2) == [
-        ((1, 0), {"x": "y", "y": "x", "x_dot": "y_dot", "y_dot": "x_dot"})
-    ]
-    assert exchanges(("x",), 1) == exchanges(tuple("abcdefgh"), 8) == []
-
-
-def test_names_within_names_are_no_states():
-    product = exchanged(Product(2.0, (("sin(xx*x)", 1.0), ("x", 2.0))), {"x": "y"})
-    assert written([product]) == "2.0*sin(xx*y)*y**2"

@@ -1,11 +1,7 @@
 import numpy as np
 from unit.search.evolution.oracles import population_of, primitive_set, scores_without_lines
 
-import shine
 from shine.evaluate.scores import Scores
-from shine.lang.forms.library import STANDARD
-from shine.lang.forms.primitives import PrimitiveSet, select
-from shine.lang.population import Population
 from shine.search.evolution.archive import Archive
 
 PRIMITIVES = primitive_set()
@@ -22,17 +18,6 @@ def test_the_best_of_each_size_is_kept():
     assert archive.best_losses.tolist() == [5.0, 4.0, 2.0, 1.0] + [np.inf] * 5
 
 
-def test_codes_come_with_the_loss():
-    archive = archive_of(5.0, 4.0, 3.0, 2.0, 1.0)
-    expected = population_of(["x y mul"], PRIMITIVES, 5)
-    assert archive.individuals.codes[2].tolist() == expected.codes[0].tolist()
-
-
-def test_the_first_seen_of_equal_losses_stays():
-    expected = population_of(["x y add"], PRIMITIVES, 5)
-    assert archive_of(5.0, 4.0, 3.0, 3.0, 1.0).individuals.codes[2].tolist() == expected.codes[0].tolist()
-
-
 def test_every_form_of_an_individual_has_the_complexity_of_its_line():
     simpler = Scores(*(np.array(each)[:, None] for each in ([5.0, 4.0, 3.0], [1.0, 1.0, 2.0], [0.0, 7.0, 0.0])))
     scores = Scores(np.array([1.0]), np.array([2.5]), np.array([-6.0]), simpler)
@@ -41,19 +26,6 @@ def test_every_form_of_an_individual_has_the_complexity_of_its_line():
     assert archive.scores.slopes[[2, 4, 6]].tolist() == [1.0, 2.0, 2.5]
     assert archive.scores.intercepts[[2, 4, 6]].tolist() == [0.0, 0.0, -6.0]
     assert archive.individuals.sizes[[2, 4, 6]].tolist() == [3, 3, 3]
-
-
-def test_the_weights_of_a_line_count():
-    scores = Scores(np.array([1.0]), np.array([2.5]), np.array([6.0]))
-    archive = Archive.empty(PRIMITIVES, 5, {"constant": 3, "add": 5})
-    archive = archive.updated(population_of(["x y mul"], PRIMITIVES, 5), scores)
-    # x*y, a slope with its product, an intercept with its sum.
-    assert np.flatnonzero(np.isfinite(archive.scores.losses)).tolist() == [3 + (3 + 1) + (3 + 5) - 1]
-
-
-def test_a_worse_individual_changes_nothing():
-    archive = archive_of(1.0, 2.0, 3.0, texts=["x x add", "x y add", "y y mul"])
-    assert archive.updated(population_of(["x x mul"], PRIMITIVES, 5), scores_without_lines([4.0])) is archive
 
 
 def test_an_update_leaves_the_former_archive_alone():
@@ -78,19 +50,6 @@ def test_the_front_of_infinite_losses_is_empty():
     assert len(front) == len(scores.losses) == 0
 
 
-def test_the_best_loss_of_an_empty_archive_is_infinite():
-    assert Archive.empty(PRIMITIVES, 3).best_loss == np.inf
-
-
-def test_without_some_rows_the_front_has_the_individuals_they_hid():
-    # Sizes 1, 2, 3, 3 and 4: rows 0, 1, 2 and 3.
-    archive = archive_of(5.0, 1.0, 4.0, 6.0, 2.0)
-    assert archive.front_rows().tolist() == [0, 1]
-    assert archive.front_rows(without=[1]).tolist() == [0, 2, 3]
-    assert archive.front_rows(without=[1, 2]).tolist() == [0, 3]
-    assert archive.front_rows(enough=4.5, without=[1]).tolist() == [0, 2]
-
-
 def ranked(archive, complexity):
     """Losses of the formulas of one complexity, the best first."""
     return archive.scores.losses[complexity - 1 :: archive.levels].tolist()
@@ -106,18 +65,3 @@ def test_the_second_and_third_best_of_a_complexity_are_kept():
 def test_of_formulas_of_the_same_symbols_one_is_kept():
     archive = archive_of(2.0, 1.5, 3.0, 2.5, texts=["x y add", "y x add", "x 2.0 mul", "x 3.0 mul"])
     assert ranked(archive, 3) == [1.5, 2.5, np.inf]
-
-
-def test_individuals_that_fit_nearly_as_well_are_nearly_on_the_front():
-    archive = archive_of(5.0, 4.0, 3.0, 3.2, 9.0, texts=["x", "y neg", "x y add", "x y mul", "x x mul"])
-    assert archive.nearly_on_front(1.1).tolist() == [0, 1, 2, archive.levels + 2]
-
-
-def test_a_slope_costs_nothing_beside_a_coefficient():
-    texts = "2.0/square(a)", "b*2.5", "3.0*(a + b)", "square(a)/b", "a*(b - 3.0)"
-    known = PrimitiveSet(select(STANDARD, ("add", "sub", "mul", "div", "square")), ("a", "b"))
-    population = Population.from_trees([shine.parse(text, ("a", "b")) for text in texts], known)
-    scores = Scores(np.array([1.0, 1.1, 1.2, 1.3, 1.4]), np.full(5, 7.0), np.zeros(5))
-    for at, level in enumerate([4, 3, 5, 4 + 2, 5 + 2]):
-        archive = Archive.empty(known, population.width).updated(population.take([at]), scores.take([at]))
-        assert np.flatnonzero(np.isfinite(archive.scores.losses)).tolist() == [level - 1]

@@ -14,7 +14,7 @@ from shine.lang.forms.primitives import PrimitiveSet, select
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.search.evolution.archive import Archive
-from shine.search.evolution.complexity import CONSTANT_NAME, code_weights, complexities, tree_complexity
+from shine.search.evolution.complexity import CONSTANT_NAME, complexities, tree_complexity
 from shine.search.evolution.operators.creation import ptc2
 from shine.search.models.model import Model
 
@@ -36,15 +36,6 @@ def test_complexity_is_the_sum_of_the_weights_of_the_nodes(weights, seed):
     found = complexities(population, weights)
     assert found.tolist() == [counted(population, i, weights) for i in range(20)]
     assert [tree_complexity(population.tree(i), weights) for i in range(20)] == found.tolist()
-
-
-def test_without_weights_complexity_is_size():
-    population = ptc2(50, PRIMITIVES, 15, 6, Terminals(), np.random.default_rng(0))
-    assert complexities(population, {}).tolist() == population.sizes.tolist()
-
-
-def test_weights_come_in_the_order_of_the_codes():
-    assert code_weights(PRIMITIVES, {"sin": 4, "y": 2, CONSTANT_NAME: 3}).tolist() == [3, 1, 2, 1, 1, 1, 4, 1]
 
 
 @pytest.mark.parametrize(
@@ -82,45 +73,12 @@ def test_a_power_written_with_exp_and_log_counts_as_a_power(text, complexity):
     assert complexities(population, {"y": 1, "mul": 1}).tolist() == [complexity]
 
 
-def archive_of(losses, weights):
-    primitives = primitive_set()
-    population = population_of(["x", "x y add", "x neg neg neg"], primitives, 5)
-    return Archive.empty(primitives, 5, weights).updated(population, scores_without_lines(losses))
-
-
-def test_an_archive_keeps_the_best_of_each_complexity_rather_than_size():
-    archive = archive_of([5.0, 3.0, 2.0], {"add": 8, "neg": 3})
-    assert np.flatnonzero(np.isfinite(archive.best_losses)).tolist() == [0, 9]
-    assert archive.best_losses[9] == 2.0
-
-
-def test_a_front_ascends_in_complexity_rather_than_size():
-    front, scores = archive_of([5.0, 2.0, 3.0], {"add": 20}).front()
-    assert front.sizes.tolist() == [1, 4, 3]
-    assert scores.losses.tolist() == [5.0, 3.0, 2.0]
-
-
 def test_an_archive_has_room_for_the_most_complex_individual():
     weights = {"x": 7, "add": 7}
     primitives = primitive_set()
     largest = population_of(["x x add x add"], primitives, 5)
     archive = Archive.empty(primitives, 5, weights).updated(largest, scores_without_lines([1.0]))
     assert archive.best_loss == 1.0
-
-
-@pytest.mark.slow
-def test_a_search_uses_the_weights():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(1, 3, (60, 2))
-    weights = {"sin": 6, "mul": 2}
-    found = shine.evolve(
-        X, np.sin(X[:, 0]) * X[:, 1], primitives=["add", "mul", "sin"], features=["a", "b"], population=100,
-        generations=5, seconds=None, seeding=0, noise="absolute", complexity=weights,
-    )  # fmt: skip
-    counted = [tree_complexity(model.tree, weights) for model in found.front]
-    assert [model.complexity for model in found.front] == counted == sorted(set(counted))
-    assert found.best.expression in ("sin(a)*b", "b*sin(a)")
-    assert found.best.complexity == 10
 
 
 def test_a_weight_of_an_unknown_name_is_an_error_with_the_known_names():

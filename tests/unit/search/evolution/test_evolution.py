@@ -19,7 +19,6 @@ from shine.evaluate.tiers.evaluator import evaluator_of
 from shine.evaluate.tiers.gradients import MachineLinearizer
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet, select
-from shine.lang.forms.tree import Primitive
 from shine.lang.population import Population
 from shine.search.evolution.scoring import fitter
 from shine.search.evolution.settings import EvolutionSettings, StopSettings
@@ -49,54 +48,9 @@ class InterruptedAfter(NodeCounter):
         return super().score(population)
 
 
-class Pythagoras:
-    """Least squares of slope * individual + intercept against the hypotenuse."""
-
-    def __init__(self):
-        rng = np.random.default_rng(0)
-        self.columns = rng.uniform(1, 5, (2, 50))
-        self.target = np.hypot(*self.columns)
-
-    def score(self, population):
-        fits = [self._fit(population, index) for index in range(len(population))]
-        return Scores(*np.array(fits).reshape(-1, 3).T)
-
-    def _fit(self, population, index):
-        functions = {"add": np.add, "mul": np.multiply, "sqrt": np.sqrt, "square": np.square}
-        stack = []
-        tape = population.tape(index)
-        with np.errstate(all="ignore"):
-            for code, value in zip(tape.codes, tape.values, strict=True):
-                if code == 0:
-                    stack.append(np.full(50, value))
-                elif code < population.primitives.first_function:
-                    stack.append(self.columns[code - 1])
-                else:
-                    function = population.primitives.function(code)
-                    arguments = [stack.pop() for _ in range(function.arity)][::-1]
-                    stack.append(functions[function.name](*arguments))
-            prediction = stack.pop()
-            centred = prediction - prediction.mean()
-            square = centred @ centred
-            slope = centred @ self.target / square if square > 1e-20 else 0.0
-            intercept = self.target.mean() - slope * prediction.mean()
-            loss = np.mean((self.target - intercept - slope * prediction) ** 2)
-        return (loss, slope, intercept) if np.isfinite(loss) else (np.inf, 1.0, 0.0)
-
-
 def run(evaluator=None, settings=SETTINGS, stop=STOP, seed=0, **options):
     evaluator = evaluator or NodeCounter(NEG, UNREACHABLE)
     return evolve(evaluator, PRIMITIVES, settings, stop, np.random.default_rng(seed), **options)
-
-
-def test_the_pythagorean_formula_is_found():
-    functions = tuple(Primitive(n, a) for n, a in [("add", 2), ("mul", 2), ("sqrt", 1), ("square", 1)])
-    primitives = PrimitiveSet(functions, ("a", "b"))
-    stop = StopSettings(generations=30, seconds=None, loss=1e-12)
-    settings = replace(SETTINGS, population=500)
-    outcome = evolve(Pythagoras(), primitives, settings, stop, np.random.default_rng(0))
-    assert outcome.stopped_by == "loss"
-    assert outcome.scores.losses[-1] <= 1e-12
 
 
 def test_the_front_ascends_in_size_and_descends_in_loss():
@@ -118,18 +72,6 @@ def test_no_individual_is_evaluated_twice():
     everyone = Population.concatenate(evaluator.seen)
     tapes = np.hstack([everyone.codes, everyone.values.view(np.int64), everyone.sizes[:, None]])
     assert len(np.unique(tapes, axis=0)) == len(everyone) == outcome.evaluations
-
-
-def test_slow_evaluators_find_the_same_front():
-    class Clock:
-        now = 0.0
-
-        def __call__(self):
-            self.now += 0.05
-            return self.now
-
-    slow, fast = run(clock=Clock()), run(clock=lambda: 0.0)
-    assert_same(slow.front, fast.front)
 
 
 @pytest.mark.slow
@@ -158,12 +100,6 @@ def test_slow_machines_fit_the_same_constants():
     assert slow.evaluations == fast.evaluations
 
 
-def test_a_run_of_no_generations_evaluates_the_first_population_only():
-    outcome = run(stop=replace(STOP, generations=0))
-    assert (outcome.generations, outcome.stopped_by) == (0, "generations")
-    assert 0 < outcome.evaluations <= 100
-
-
 def test_a_good_enough_loss_ends_the_run():
     outcome = run(NodeCounter(NEG, 1), stop=replace(STOP, generations=1000))
     assert outcome.stopped_by == "loss"
@@ -179,7 +115,7 @@ def test_time_ends_the_run():
     assert len(outcome.front) > 0
 
 
-@pytest.mark.parametrize("calls", [0, 1, 4])
+@pytest.mark.parametrize("calls", [0, 4])
 def test_an_interrupt_ends_the_run_with_the_results_so_far(calls):
     evaluator = InterruptedAfter(calls)
     outcome = run(evaluator)
@@ -220,12 +156,6 @@ def test_progress_is_reported_after_each_generation():
     assert all(np.diff([progress.evaluations for progress in reports]) > 0)
 
 
-def test_progress_holds_the_best_individual():
-    reports = []
-    outcome = run(report=reports.append)
-    assert np.array_equal(reports[-1].best.codes, outcome.front.tape(-1).codes)
-
-
 def test_progress_without_a_finite_loss_has_no_best():
     reports = []
     run(Infinite(), report=reports.append)
@@ -259,11 +189,6 @@ def test_arrivals_beyond_a_limit_are_rejected():
         run(arrivals=lambda: long)
 
 
-def test_more_initial_individuals_than_the_population_holds_are_all_evaluated():
-    initial = population_of([f"{value} neg" for value in range(150)], PRIMITIVES, 3)
-    assert run(guesses=initial, stop=replace(STOP, generations=0)).evaluations == 150
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -282,7 +207,7 @@ def test_initial_individuals_of_another_primitive_set_are_rejected():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("functions", ["", "neg", "add", "where"])
+@pytest.mark.parametrize("functions", ["", "where"])
 @pytest.mark.parametrize("features", ["", "x"])
 @pytest.mark.parametrize(("max_size", "max_depth"), [(1, 1), (9, 4)])
 def test_every_primitive_set_and_limit_can_run(functions, features, max_size, max_depth):

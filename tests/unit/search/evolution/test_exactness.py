@@ -31,13 +31,6 @@ def test_an_exact_formula_solves_the_problem_if_there_are_rows_to_spare():
     assert flexible.solved(1e-20, None)
 
 
-def test_constants_of_the_line_count():
-    population = Population.from_trees([shine.parse("a + sin(a)", ("a",))], PRIMITIVES)
-    scores = Scores(np.zeros(1), np.array([2.0]), np.array([3.0]))
-    archive = Archive.empty(PRIMITIVES, population.width).updated(population, scores)
-    assert archive.constants[archive.front_rows()].tolist() == [2]
-
-
 @pytest.mark.slow
 def test_few_noisy_rows_do_not_end_a_search_by_chance():
     rng = np.random.default_rng(0)

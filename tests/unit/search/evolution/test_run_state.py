@@ -116,12 +116,6 @@ def test_after_an_interrupt_the_last_state_is_of_the_last_complete_generation():
     assert all(array.tobytes() == last[name].tobytes() for name, array in states[-1].to_arrays().items())
 
 
-def test_a_continued_run_equals_one_that_had_all_generations_from_the_beginning():
-    outcome, _, _, _ = run(SETTINGS)
-    _, states, _, _ = run(SETTINGS, replace(STOP, generations=3))
-    assert_same(run(SETTINGS, state=again(states[-1]))[0].front, outcome.front)
-
-
 def test_the_time_of_earlier_parts_counts():
     class Clock:
         now = 0.0

@@ -17,7 +17,7 @@ from shine.lang.population import Population
 from shine.search.evolution.archive import Archive
 from shine.search.evolution.memory import Memory
 from shine.search.evolution.operators.creation import ptc2
-from shine.search.evolution.scoring import FIRST_SLICE, OutOfTime, Scorer, Scoring, fitter
+from shine.search.evolution.scoring import OutOfTime, Scorer, Scoring, fitter
 from shine.search.seeding.effort import Deadline
 
 PRIMITIVES = primitive_set()
@@ -53,20 +53,6 @@ def random_population(n=1000):
     return ptc2(n, PRIMITIVES, 20, 10, Terminals(), np.random.default_rng(0))
 
 
-def test_losses_come_in_the_order_of_the_individuals():
-    scorer = scorer_of(NodeCounter(NEG, 3))
-    population = population_of(["x", "x neg neg", "y neg", "x"], PRIMITIVES, 20)
-    same, losses = scorer.scored(population)
-    assert losses.tolist() == [3.0, 1.0, 2.0, 3.0]
-    assert_same(same, population)
-
-
-def test_an_individual_is_evaluated_once_within_a_population():
-    evaluator = NodeCounter(NEG, 3)
-    scorer_of(evaluator).scored(population_of(["x", "x", "y", "x"], PRIMITIVES, 20))
-    assert sum(map(len, evaluator.seen)) == 2
-
-
 def test_an_individual_is_evaluated_once_over_all_populations():
     evaluator = NodeCounter(NEG, 3)
     scorer = scorer_of(evaluator)
@@ -78,21 +64,6 @@ def test_an_individual_is_evaluated_once_over_all_populations():
                                       for p in evaluator.seen for i in range(len(p))})  # fmt: skip
 
 
-def test_slices_do_not_change_the_losses():
-    clock = Clock()
-    slow = scorer_of(SlowCounter(clock, 0.01), clock)
-    fast = scorer_of(NodeCounter(NEG, 3))
-    assert np.array_equal(slow.scored(random_population())[1], fast.scored(random_population())[1])
-
-
-def test_slow_evaluators_get_small_slices():
-    clock = Clock()
-    evaluator = SlowCounter(clock, 0.01)
-    scorer_of(evaluator, clock).scored(random_population())
-    assert len(evaluator.seen[0]) == FIRST_SLICE
-    assert max(map(len, evaluator.seen[1:])) == 20
-
-
 def test_the_deadline_ends_a_population_between_slices():
     clock = Clock()
     scorer = scorer_of(SlowCounter(clock, 0.01), clock, deadline=3.0)
@@ -100,14 +71,6 @@ def test_the_deadline_ends_a_population_between_slices():
         scorer.scored(random_population())
     assert 3.0 <= clock.now < 3.3
     assert scorer.archive.best_loss < np.inf
-
-
-def test_a_deadline_that_is_over_leaves_time_for_a_formula():
-    clock = Clock()
-    scorer = scorer_of(SlowCounter(clock, 0.01), clock, deadline=0.0)
-    with pytest.raises(OutOfTime):
-        scorer.scored(random_population())
-    assert scorer.evaluations == FIRST_SLICE and scorer.archive.best_loss < np.inf
 
 
 class SumOfConstants:
@@ -145,24 +108,6 @@ def test_constants_do_not_change_if_the_fit_is_worse():
     same, losses = scorer_of(SumOfConstants(), fitter=rounded_down).scored(population)
     assert_same(same, population)
     assert losses.tolist() == [98.5, 95.0]
-
-
-def test_the_archive_holds_the_fitted_individual_and_its_scores():
-    scorer = scorer_of(SumOfConstants(), fitter=rounded_up)
-    scorer.scored(population_of(["1.5 x mul"], PRIMITIVES, 20))
-    assert scorer.archive.individuals.values[2, 0] == 3.0
-    assert scorer.archive.scores.losses[2] == 97.0
-
-
-def test_a_fitted_individual_is_not_evaluated_again():
-    evaluator = SumOfConstants()
-    scorer = scorer_of(evaluator, fitter=rounded_up)
-    fitted, losses = scorer.scored(population_of(["1.5 x mul", "2 3 add"], PRIMITIVES, 20))
-    before = evaluator.count
-    again, same = scorer.scored(fitted)
-    assert evaluator.count == before
-    assert_same(again, fitted)
-    assert np.array_equal(losses, same)
 
 
 @pytest.mark.slow

@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 import shine
-from shine.data.datasets.dataset import Dataset
 from shine.data.opening import open_dataset
 from shine.data.streams import streaming
-from shine.evaluate.inference.inference import Basis
-from shine.evaluate.inference.many_rows import InferenceOfManyRows
 from shine.search.models.result import Result
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -58,7 +55,7 @@ def alike(found: Result, memory: Result) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options", [{"sigma": "s"}, {}, {"sample_weight": "w", "loss": "mae"}, {"y": "counts", "loss": "poisson"}]
+    "options", [{"sigma": "s"}, {"sample_weight": "w", "loss": "mae"}, {"y": "counts", "loss": "poisson"}]
 )
 def test_the_front_is_that_of_the_table_in_memory_if_the_sample_is_the_whole(path, options):
     options = {"y": "y", **SETTINGS, **options}
@@ -72,17 +69,6 @@ def test_digits_are_counted_without_a_forbidden_column(path):
     options |= {"features": ["w", "a", "b"], "constraints": {"forbidden": ["w"]}}
     best = shine.evolve(open_dataset(path, stream=True), "y", sigma="s", **options).best
     assert best.tree.used_parameters == ("a", "b") and best.digits
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", ["counts", "relative"])
-def test_noise_follows_the_best_formula_on_all_rows(path, noise):
-    options = {**SETTINGS, "y": "counts", "noise": noise}
-    memory = shine.evolve(open_dataset(path), **options).best
-    found = shine.evolve(open_dataset(path, stream=True), **options).best
-    # In memory the noise of counts follows another good formula, whose constants are not polished.
-    assert found.loss == pytest.approx(memory.loss, rel=0.05)
-    assert found.uncertainty.scale == pytest.approx(memory.uncertainty.scale, rel=0.05)
 
 
 @pytest.fixture
@@ -133,26 +119,6 @@ def test_rows_that_are_kept_back_choose_the_formula_and_all_rows_fit_it(path, sa
 
 
 @pytest.mark.slow
-def test_intervals_are_computed_when_they_are_asked_for(path, sampled, monkeypatch):
-    def computed(inference):
-        raise AssertionError
-
-    with monkeypatch.context() as context:
-        context.setattr(InferenceOfManyRows, "uncertainty", property(computed))
-        result = shine.evolve(open_dataset(path, stream=True), "y", **SETTINGS)
-    assert result.best.uncertainty.rows == 3000
-
-
-@pytest.mark.slow
-def test_a_pickle_with_fewer_rows_has_the_same_errors(path, sampled, monkeypatch):
-    import pickle
-
-    model = shine.evolve(open_dataset(path, stream=True), "y", **SETTINGS).best
-    monkeypatch.setattr(Basis, "most_kept", 50)
-    assert pickle.loads(pickle.dumps(model)).standard_errors() == model.standard_errors()
-
-
-@pytest.mark.slow
 def test_a_front_from_a_pickle_has_the_same_errors(path, sampled):
     import pickle
 
@@ -186,7 +152,3 @@ def test_columns_of_opened_data_are_given_by_heading(path):
         shine.evolve(path, np.zeros(3000), generations=0)
     with pytest.raises(shine.DataError, match="there is no column 'z'"):
         shine.evolve(path, "z", generations=0)
-
-
-def test_a_data_set_in_memory_has_no_whole(path):
-    assert Dataset.from_arrays([[1.0], [2.0]], [1.0, 2.0]).all_rows is None

@@ -18,7 +18,7 @@ NOISE_WITHOUT_A_LAW = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISE_WITHOUT_A_LAW)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_chosen_constant_is_fitted_to_rows_of_equal_weight(noise, seed):
     rng = np.random.default_rng(seed)
     rows = int(rng.integers(4, 13))
@@ -30,15 +30,6 @@ def test_a_chosen_constant_is_fitted_to_rows_of_equal_weight(noise, seed):
         assert best.basis.noise == ("absolute" if even else noise)
         assert not even or best.predict(X) == pytest.approx(np.mean(y), rel=1e-5)
         assert even or (noise, seed) in (("relative", 2), ("log", 2))
-
-
-@pytest.mark.slow
-def test_noise_that_the_user_knows_outlasts_a_constant_that_is_chosen_first():
-    rng = np.random.default_rng(4)
-    x = rng.uniform(0, 3, 100)
-    y = np.exp(0.5 * x) * np.exp(rng.normal(0, 0.9, 100))
-    found = shine.evolve(x[:, None], y, noise="log", generations=3, seconds=None, population=200)
-    assert found.best.tree.used_parameters and found.best.noise == "log"
 
 
 @pytest.mark.slow

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 
 import shine
 from shine.data.datasets.dataset import Dataset
@@ -48,42 +45,24 @@ def with_outlier(x: np.ndarray, noise: float) -> tuple[np.ndarray, float]:
     return y, float(x[17])
 
 
-@pytest.mark.parametrize("noise", mostly_slow([0.0, 1e-3, 0.3], fast=[1e-3]))
 @pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("width", [1e-3, 1e-8])
-def test_a_pole_through_one_row_gives_way_to_the_law(kind, noise, width):
+def test_a_pole_through_one_row_gives_way_to_the_law(kind, width):
     x = COLUMNS[kind]
-    y, at = with_outlier(x, noise)
+    y, at = with_outlier(x, 1e-3)
     height = 4.0 / float(np.count_nonzero(x == at))
     pole = f"{LAW} + {width!r}/(S - {at - width / height!r})"
     front = front_of(x, y, [LAW, pole, "7.5"])
     assert LAW in front and pole not in front
 
 
-@pytest.mark.parametrize("share", [0.9, 1.0])
-def test_a_pole_through_one_level_gives_way_to_the_line_however_many_rows_the_level_has(share):
+def test_a_pole_through_one_level_gives_way_to_the_line_however_many_rows_the_level_has():
     x = LEVELS
-    moved = (x == 9.0) & (np.arange(len(x)) % 50 < 50 * share)
+    moved = (x == 9.0) & (np.arange(len(x)) % 50 < 45)
     y = 2 - 0.3 * x + 1.5 * moved + 0.1 * np.random.default_rng(1).normal(size=len(x))
     pole = "2 - 0.3*S + 0.0015/(S - 8.999)"
     front = front_of(x, y, ["2.1 - 0.31*S", pole, "0.1"])
     assert pole not in front and "2.1 - 0.31*S" in front
-
-
-def test_a_pole_through_one_cell_gives_way_to_the_line():
-    levels = np.arange(1.0, 7) ** 1.3
-    found = np.array([[a, b] for a in levels for b in levels])
-    tuned = (found == [levels[2], levels[4]]).all(axis=1)
-    cells = np.repeat(found, np.where(tuned, 40, 8), axis=0)
-    a, b = cells.T
-    y = a - b + 2.0 * np.repeat(tuned, np.where(tuned, 40, 8)) + 0.1 * np.random.default_rng(1).normal(size=len(a))
-    dataset = Dataset.from_arrays(cells, y, features=("a", "b"))
-    primitives = PrimitiveSet(PRIMITIVES.functions, ("a", "b"))
-    texts = ["a - b", f"a - b + 0.002/(a + 0.01*b - {float(levels[2] + 0.01 * levels[4] - 0.001)!r})"]
-    models = [Model(shine.parse(text, ["a", "b"]), 0.0, 0.0) for text in texts]
-    models = [replace(each, loss=float(np.mean((y - each.predict(cells)) ** 2))) for each in models]
-    assert models[1].loss < 0.6 * models[0].loss
-    assert FewRows(Domain(dataset), primitives, 1).front(models, models, tuple) == (models[0],)
 
 
 @pytest.mark.slow
@@ -97,11 +76,10 @@ def test_a_pole_through_one_cell_gives_way_to_the_line():
         ("20/(S - 6.3)", "levels"),
     ],
 )
-@pytest.mark.parametrize("noise", [0.0, 0.05])
-def test_a_law_with_a_pole_stays(law, column, noise):
+def test_a_law_with_a_pole_stays(law, column):
     x = LEVELS if column == "levels" else COLUMNS[column]
     y = Model(shine.parse(law, ["S"]), 0.0, 0.0).predict(x[:, None])
-    y = y + noise * np.random.default_rng(1).normal(size=len(x))
+    y = y + 0.05 * np.random.default_rng(1).normal(size=len(x))
     assert law in front_of(x, y, ["0.1", "0.01*S", "1 - 0.1*S", law])
 
 

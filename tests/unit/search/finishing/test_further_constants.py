@@ -4,10 +4,6 @@ import numpy as np
 import pytest
 
 import shine
-from shine.lang.forms.primitives import CONSTANT
-from shine.lang.interpret import evaluate
-from shine.search.finishing.polishing import population_of
-from shine.search.finishing.refinement import _with_constants
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.uniform(0.5, 3.0, (80, 2))
@@ -38,7 +34,7 @@ def test_constants_that_a_law_has_and_the_formula_lacks_are_found(guess, law):
 
 
 @pytest.mark.parametrize("law", ["sin(x)*exp(-y)", "x/(x + y)", "log(x + y)*y"])
-@pytest.mark.parametrize("noise", [0.0, 0.02, 0.2])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
 def test_a_law_that_needs_none_gets_none(law, noise):
     best = ended(law, law, noise).best
     assert best.complexity <= 8, best
@@ -47,25 +43,3 @@ def test_a_law_that_needs_none_gets_none(law, noise):
 def test_a_function_that_the_search_may_not_use_is_not_used():
     best = ended("sin(x)*y", "sin(x + 1)*y", primitives=["mul", "sin"], linear_scaling=False).best
     assert "+" not in best.expression and "-" not in best.expression, best
-
-
-@pytest.mark.parametrize("text", ["sin(x)/y", "x", "exp(x*y - 2.5)", "x/(y + 3)"])
-def test_a_variant_has_the_formulas_values_and_one_constant_more(text):
-    tree, primitives = (
-        shine.parse(text, ("x", "y")),
-        population_of([shine.parse("x*y + x", ("x", "y"))], _all()).primitives,
-    )
-    variants = _with_constants(tree, primitives, (("mul", 1.0), ("add", 0.0)))
-    given = population_of([tree], primitives)
-    parts = int((given.tape(0).codes != CONSTANT).sum())
-    assert len(variants) == 2 * parts
-    for at in range(len(variants)):
-        assert (variants.tape(at).codes == CONSTANT).sum() == (given.tape(0).codes == CONSTANT).sum() + 1
-        np.testing.assert_array_equal(evaluate(variants.tree(at), list(ROWS.T)), evaluate(tree, list(ROWS.T)))
-
-
-def _all():
-    from shine.lang.forms.library import STANDARD
-    from shine.lang.forms.primitives import PrimitiveSet
-
-    return PrimitiveSet([STANDARD[name] for name in ("add", "mul", "div", "sub", "sin", "exp")], ("x", "y"))

@@ -17,10 +17,6 @@ def rows(X=X, groups=None, weights=None):
     return Dataset.from_arrays(X, X[:, 0], sample_weight=weights, groups=groups)
 
 
-def test_no_row_is_kept_back_unless_somebody_asks():
-    assert not kept_back(rows(), None, 0.25, 0).any()
-
-
 @pytest.mark.parametrize(("fraction", "count"), [(0.25, 15), (0.26, 16), (0.001, 1), (0.98, 59)])
 def test_a_share_of_the_rows_is_kept_back(fraction, count):
     for validation in ("random", "time"):
@@ -32,7 +28,7 @@ def test_the_last_rows_are_the_future():
 
 
 @pytest.mark.parametrize("validation", [None, "groups"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_groups_are_kept_back_as_a_whole(validation, seed):
     labels = np.array([f"patient {number}" for number in RNG.integers(0, 9, 60)])
     kept = kept_back(rows(groups=labels), validation, 0.25, seed)

@@ -11,20 +11,12 @@ from helpers.markers import mostly_slow
 import shine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.domain import Domain
-from shine.evaluate.scores import Scores
-from shine.lang.forms.library import STANDARD
-from shine.lang.forms.primitives import PrimitiveSet, select
-from shine.lang.population import Population
-from shine.search.description import DescriptionLength
-from shine.search.evolution.archive import Archive
-from shine.search.evolution.evolution import Outcome
-from shine.search.finishing.poles import EARNED, individuals_to_refine, without_poles
+from shine.search.finishing.poles import EARNED, without_poles
 from shine.search.models.model import Model
 
 FEATURES = ("a", "b")
 X = np.random.default_rng(0).normal(size=(60, 2))
 DOMAIN = Domain(Dataset.from_arrays(X, X[:, 0], features=FEATURES))
-PRIMITIVES = PrimitiveSet(select(STANDARD, ["add", "sub", "mul", "div", "sin"]), FEATURES)
 
 
 def model(text: str, loss: float) -> Model:
@@ -104,44 +96,6 @@ def test_all_formulas_stay_if_all_have_poles():
     assert without_poles(models, 0.0, DOMAIN) == models
 
 
-def outcome_of(formulas: dict[str, float], stopped_by: str = "generations") -> Outcome:
-    """A run that found these formulas of these losses."""
-    archive = Archive.empty(PRIMITIVES, 9)
-    population = Population.from_trees([shine.parse(text, FEATURES) for text in formulas], PRIMITIVES, width=9)
-    count = len(formulas)
-    archive = archive.updated(population, Scores(np.array(list(formulas.values())), np.ones(count), np.zeros(count)))
-    front, scores = archive.front()
-    return Outcome(front, scores, archive, 1, count, 0.0, stopped_by)
-
-
-FOUND = {
-    "a": 1.0, "1/a": 0.5, "sin(a*b)": 0.6, "1/(b - 1.5)": 0.4, "sin(a) + sin(a*b)": 0.45, "a + b + a + b + a": 0.7,
-}  # fmt: skip
-"""Formulas of the sizes 1, 3, 4, 5, 7 and 9."""
-
-
-def test_individuals_hidden_only_by_others_with_poles_are_refined_too():
-    population, scores = individuals_to_refine(outcome_of(FOUND), DOMAIN)
-    # A formula without poles hides the last one.
-    assert population.sizes.tolist() == [1, 3, 4, 5, 7]
-    assert scores.losses.tolist() == [1.0, 0.5, 0.6, 0.4, 0.45]
-
-
-def test_individuals_of_complexities_that_cannot_be_chosen_are_not_refined():
-    short, long = ("a*b + a", "a + b + a"), ("a + b + a + b + a", "a*b + a + b + a")
-    outcome = outcome_of({"a": 1.0} | dict.fromkeys(short, 0.01) | dict.fromkeys(long, 0.0109))
-    for rows, kept in ((20, 2), (200, 0)):
-        description = DescriptionLength.with_unknown_noise(rows, 0.5, 1.0)
-        sizes = individuals_to_refine(outcome, DOMAIN, 1.1, description=description)[0].sizes.tolist()
-        assert sizes.count(5) == 2
-        assert sizes.count(9) == kept
-
-
-def test_a_search_ended_by_an_exact_formula_refines_only_its_front():
-    outcome = outcome_of(FOUND, "loss")
-    assert individuals_to_refine(outcome, DOMAIN) == (outcome.front, outcome.scores)
-
-
 def fresh_values(result, rng) -> np.ndarray:
     return result.predict(rng.normal(size=(10_000, 2)))
 
@@ -176,16 +130,3 @@ def test_a_law_with_a_pole_is_found_and_recommended():
     )  # fmt: skip
     assert result.best.loss < 1e-20
     assert result.best is result.front[-1]
-
-
-def test_poles_beyond_the_rows_are_earned_by_a_tenth_of_the_loss():
-    n = np.array([3.0, 4, 5, 7, 8, 9, 10])
-    lines = Domain(Dataset.from_arrays(np.column_stack([n, n]), n, features=FEATURES))
-    law, long = "4/(a**2 - 4) + 1", "sin(a)*a + sin(a**2)*(a - 1.5) + 1"
-    assert not lines.defines(shine.parse(law, FEATURES))
-    models = [model("2.0", 1.0), model("a**2", 0.5), model(law, 0.01), model(long, 0.001)]
-    assert law in texts(without_poles(models, 0.0, lines))
-    models[2] = model(law, 0.1)
-    assert law not in texts(without_poles(models, 0.0, lines))
-    between = model("4/(a**2 - 36) + 1", 0.001)
-    assert between.expression not in texts(without_poles([*models, between], 0.0, lines))

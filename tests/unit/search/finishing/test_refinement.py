@@ -12,10 +12,8 @@ from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import loss_of
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import PrimitiveSet
-from shine.lang.numerals import cost_as_written
-from shine.search.description import NATS_A_NODE, DescriptionLength
 from shine.search.finishing.refinement import Draft, surprise
-from shine.search.models.certainty import choose, written_length
+from shine.search.models.certainty import choose
 from shine.search.models.model import Model
 from shine.search.problem.reference_losses import Evidence, description_length
 
@@ -41,31 +39,6 @@ def test_digits_that_the_rows_do_not_determine_have_no_price():
     assert first < second
     constant = Model(shine.parse("3.2", ("x",)), float(np.var(Y)), 0.0)
     assert choose([constant, short, law], 0.0, description_length(ROWS, "mse")).index == 2
-
-
-def test_fewer_digits_are_better_if_the_rows_hardly_tell():
-    first, second = surprises(model("5.0*x*x/(x*x + 4.0)"), model("5.0*x*x/(x*x + 4.013)"), as_written=True)
-    assert first < second
-
-
-def test_a_constant_costs_its_digits_and_no_more_than_the_rows_determine():
-    tree = shine.parse("0.5*x + 1.23456", ("x",))
-    short, long = cost_as_written(0.5), cost_as_written(1.23456)
-    assert short < long
-    assert written_length(tree) == pytest.approx(5 * NATS_A_NODE + short + long)
-    most = (short + long) / 2
-    assert written_length(tree, most) == pytest.approx(5 * NATS_A_NODE + short + most)
-
-
-@pytest.mark.parametrize("description", [DescriptionLength.with_unknown_noise(50, 0.5, 2.0),
-                                         DescriptionLength.of_likelihood(50, 0.7)])  # fmt: skip
-def test_the_price_of_a_constant_is_that_of_the_choice(description):
-    without, with_one = description.lengths(np.full(2, 0.03), np.array([5, 5]), np.array([1, 2]))
-    assert description.of_constant(0.03) == pytest.approx(with_one - without)
-
-
-def test_constants_of_exact_formulas_have_all_their_digits():
-    assert DescriptionLength.with_unknown_noise(50, 0.5, 2.0).of_constant(0.0) == np.inf
 
 
 def test_a_front_has_no_law_twice():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 
 import shine
 from shine.data.datasets.dataset import Dataset
@@ -38,13 +37,6 @@ def test_of_errors_that_rows_do_not_tell_apart_the_shortest_description_is_chose
     assert least_error(errors_of(9.0, 1.05, 1.06, 1.0), None, lengths, 0.0) == 2
     assert least_error(errors_of(9.0, 8.0, 7.0, 1.0), None, lengths, 0.0) == 3
     assert least_error(errors_of(9000.0, 1.0, 1.05, 1.05)[:, :1], None, lengths, 0.0) != 0
-
-
-def test_formulas_of_nearly_the_same_values_are_told_apart_by_their_descriptions():
-    errors = np.random.default_rng(0).uniform(0.5, 1.5, 40) / 40
-    both = np.stack([1.015 * errors, errors])  # behind in every row, and by next to nothing
-    assert least_error(both, None, np.array([0.0, 8.0]), 0.0) == 0
-    assert least_error(np.stack([1.5 * errors, errors]), None, np.array([0.0, 8.0]), 0.0) == 1
 
 
 def test_rows_of_a_group_are_one_witness():
@@ -114,22 +106,11 @@ def test_constants_are_fitted_to_all_rows():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", ["mse", "rmse", "mae", "nmse"])
-@pytest.mark.parametrize("noise", mostly_slow(["absolute", "relative", "log"], fast=["log"]))
+@pytest.mark.parametrize(("loss", "noise"), [("nmse", "log"), ("mae", "relative")])
 def test_every_loss_and_noise_can_choose_by_fresh_rows(loss, noise):
     result = found(loss=loss, noise=noise, validation="random", generations=1)
     assert result.best.r2 > 0.9
     assert "did not see" in result.front.reason
-
-
-@pytest.mark.slow
-def test_noise_alone_may_remain_a_constant():
-    result = found(RNG.standard_normal(80), validation="random", generations=1)
-    assert 0 <= result.best_index < len(result.front)
-
-
-def test_an_exact_law_is_chosen_by_fresh_rows():
-    assert found(2 * X[:, 0] * X[:, 1], validation="random", seeding=0.5).best.expression == "2*x0*x1"
 
 
 def test_the_same_seed_keeps_the_same_rows_back():

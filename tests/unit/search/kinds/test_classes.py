@@ -16,7 +16,7 @@ X = np.random.default_rng(0).uniform(-2, 2, (200, 2))
 DATA = Dataset.from_arrays(X, np.where(X[:, 0] + 0.5 * X[:, 1] > 0, 0.98, 0.02))
 
 
-@pytest.mark.parametrize("exponent", [-1000, -600, -400, 400, 600, 1000])
+@pytest.mark.parametrize("exponent", [-1000, 400, 1000])
 def test_a_formula_of_any_scale_has_a_useful_line_and_a_true_log_loss(exponent):
     sources = [f"{2.0**exponent!r}*x0", f"{2.0**exponent!r}*(x0 + x1)"]
     population = shine.Population.from_sources(sources, ("x0", "x1"))

@@ -8,13 +8,11 @@ import time
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 
 import shine
 from shine.base.errors import DataError
 from shine.data.datasets.dataset import Dataset
 from shine.faces.keywords import settings_from
-from shine.search.kinds import objective_function as module
 from shine.search.kinds.objective import ObjectiveProblem
 from shine.search.kinds.objective_function import Objective
 from shine.search.run import search
@@ -30,8 +28,8 @@ def cubes(predictions):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [1e160, 1e300])
-def test_targets_near_the_end_of_the_range_have_a_front(size):
+def test_targets_near_the_end_of_the_range_have_a_front():
+    size = 1e300
     front = shine.evolve(X, Y * size, objective=lambda many: np.abs(many / size - Y).max(axis=1), **QUICK).front
     assert all(np.isfinite(model.loss) for model in front)
 
@@ -42,19 +40,6 @@ def test_the_objective_is_the_loss_of_the_front():
     for model in front:
         assert model.loss == pytest.approx(cubes(model.predict(X)[None])[0])
     assert front.best.expression == "x0*x1"
-
-
-@pytest.mark.slow
-def test_an_order_is_found_that_squared_errors_do_not_see():
-    y = np.exp(2 * Y)
-    ranks = np.argsort(np.argsort(y))
-
-    def order(predictions):
-        own = np.argsort(np.argsort(predictions, axis=1), axis=1)
-        return np.mean((own - ranks) ** 2, axis=1)
-
-    result = shine.evolve(X, y, objective=order, linear_scaling=False, **QUICK)
-    assert order(result.best.predict(X)[None])[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -122,18 +107,6 @@ def test_formulas_of_an_earlier_part_of_the_run_compete():
     assert found.best.expression == "x0*x1"
 
 
-def test_many_rows_are_judged_in_parts(monkeypatch):
-    sizes = []
-
-    def objective(predictions):
-        sizes.append(len(predictions))
-        return predictions.sum(axis=1)
-
-    monkeypatch.setattr(module, "AT_ONCE", 20)
-    found = Objective(objective)(np.ones((7, 10)), lambda index: None)
-    assert sizes == [2, 2, 2, 1] and found[:, 0].tolist() == [10.0] * 7
-
-
 def test_formulas_that_are_not_finite_are_not_shown():
     predictions = np.array([[1.0, np.nan], [1.0, 2.0]])
     assert Objective(lambda own: own.sum(axis=1))(predictions, lambda index: None)[:, 0].tolist() == [np.inf, 3.0]
@@ -182,9 +155,8 @@ def test_a_slow_objective_keeps_to_the_time():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop_loss", mostly_slow([0, 1e-300], fast=[0]))
-def test_an_objective_that_reaches_zero_needs_no_least_loss(stop_loss):
-    front = shine.evolve(X, Y, objective=lambda many: np.abs(many - Y).max(axis=1), **QUICK, stop_loss=stop_loss).front
+def test_an_objective_that_reaches_zero_needs_no_least_loss():
+    front = shine.evolve(X, Y, objective=lambda many: np.abs(many - Y).max(axis=1), **QUICK, stop_loss=0).front
     assert front.best.expression == "x0*x1"
-    zeros = shine.evolve(X, Y, objective=lambda many: np.zeros(len(many)), **QUICK, stop_loss=stop_loss).front
+    zeros = shine.evolve(X, Y, objective=lambda many: np.zeros(len(many)), **QUICK, stop_loss=0).front
     assert zeros.best.loss == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 from dataclasses import replace
 
@@ -12,8 +11,8 @@ import pytest
 import shine
 from shine.base.errors import DataError
 from shine.lang.parse import parse
-from shine.search.description import NATS_A_NODE, DescriptionLength
-from shine.search.models.certainty import choose, fitted_constants, lengths_of
+from shine.search.description import DescriptionLength
+from shine.search.models.certainty import choose, fitted_constants
 from shine.search.models.front import Front
 from shine.search.models.model import Model
 
@@ -37,24 +36,12 @@ def test_evidence_and_stability_agree_on_a_clear_law():
     assert found.stability(20, threads=1).shares.tolist() == [0, 0, 1]
 
 
-def test_features_cost_as_much_as_to_tell_them_from_the_others():
-    described = DescriptionLength.of_likelihood(100.0, 1.0)
-    for every in (1, 2, 7, 60):
-        names = [f"x{at}" for at in range(every)]
-        models = [Model(parse("+".join(names[:count]) or "1.5", names), 1.0, 0.0) for count in range(every + 1)]
-        sizes = np.array([model.tree.size for model in models])
-        priced = lengths_of(models, described) - NATS_A_NODE * sizes - 0.5 * np.log(100) * (np.arange(every + 1) == 0)
-        choices = [math.comb(every, min(count, every // 2)) for count in range(every + 1)]
-        np.testing.assert_allclose(priced - priced[0], np.log(choices), atol=1e-9)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-def test_the_noise_of_a_wide_table_is_not_fitted_by_its_other_columns(seed):
-    rng = np.random.default_rng(seed)
+def test_the_noise_of_a_wide_table_is_not_fitted_by_its_other_columns():
+    rng = np.random.default_rng(0)
     table = rng.uniform(1, 3, (300, 60))
     law = 2 * table[:, 4] * table[:, 17] / table[:, 33]
-    found = shine.evolve(table, law + 0.1 * law.std() * rng.normal(size=300), seed=seed, seconds=30, stagnation=60)
+    found = shine.evolve(table, law + 0.1 * law.std() * rng.normal(size=300), seed=0, seconds=30, stagnation=60)
     assert set(found.best.tree.used_parameters) == {"x4", "x17", "x33"}
 
 
@@ -161,17 +148,6 @@ def test_nodes_without_constants_need_no_rows():
     assert choose(models, 0.0, description(6)).index == 2
 
 
-@pytest.mark.parametrize("share", [1.0, 0.1, 1e-6, 1e-30])
-def test_a_constant_costs_half_the_logarithm_of_its_precision(share):
-    found = description(100).lengths(np.full(3, share), np.array([3, 3, 3]), np.array([0, 1, 2]))
-    without = 3 * NATS_A_NODE + 50 * math.log(share)
-    assert found == pytest.approx([without + 0.5 * constants * math.log(100 + 1 / share) for constants in range(3)])
-
-
-def test_an_exact_formula_has_the_shortest_description():
-    assert description(100).lengths(np.zeros(1), np.array([9]), np.array([3])).tolist() == [-math.inf]
-
-
 def test_an_exact_formula_of_many_nodes_needs_spare_rows():
     convinces = description(6).convinces
     assert convinces(np.array([10, 10, 33]), np.array([1, 5, 1])).tolist() == [True, False, True]
@@ -192,14 +168,6 @@ def test_the_reason_names_the_next_best():
     assert "exact" in choose(models, 0.6, description(100)).reason
 
 
-def test_a_formula_that_explains_hardly_more_than_a_constant_is_not_chosen():
-    # 100 rows: 50 nats times the logarithm of the loss, and 2.3 nats for the constant.
-    for loss, chosen in ((0.97, 0), (0.93, 1)):
-        found = choose([fitted("2.5", 1.0), fitted("-a", loss)], 0.0, description(100))
-        assert found.index == chosen
-        assert found.reason.startswith("no formula") == (chosen == 0)
-
-
 @pytest.mark.slow
 def test_noise_alone_is_described_by_a_constant():
     # The best of many functions of noise fits well by chance; the price of the nodes outweighs that.
@@ -209,23 +177,17 @@ def test_noise_alone_is_described_by_a_constant():
     assert found.best.tree.size <= 3
 
 
-@pytest.mark.parametrize("rows", [30, 101, 1000, 100_000])
-@pytest.mark.parametrize("fall", [2, 4, 8])
+@pytest.mark.parametrize("rows", [30, 100_000])
+@pytest.mark.parametrize("fall", [2, 8])
 def test_errors_of_the_data_are_not_described_by_further_terms(rows, fall):
     # One part in 1e12 of the variance: the rounding of a spline, say, a little less with each term.
     front = [model(1, 1.0), model(3, 1e-2), *(model(5 + 4 * at, 1e-12 / fall**at) for at in range(5))]
     assert choose(front, 1e-30, description(rows)).index == 2
 
 
-@pytest.mark.parametrize("rows", [30, 101, 1000, 100_000])
+@pytest.mark.parametrize("rows", [30, 100_000])
 def test_a_law_beside_an_approximation_stays(rows):
     front = [model(1, 1.0), model(3, 1e-5), model(7, 1e-9), model(9, 1e-14), model(13, 5e-15)]
     assert choose(front, 1e-30, description(rows)).index == 3
     front = [model(1, 1.0), model(3, 1e-5), model(7, 1e-9), model(9, 1e-9 / 3), model(25, 1e-30)]
     assert choose(front, 1e-30, description(rows)).index == 4
-
-
-def test_errors_above_those_of_the_data_count_as_before():
-    lengths = description(200)
-    losses, sizes, constants = np.array([1.0, 0.1, 1e-4, 1e-8]), np.array([1, 3, 5, 7]), np.array([1, 1, 2, 2])
-    assert lengths.final(losses, sizes, constants).tolist() == lengths.lengths(losses, sizes, constants).tolist()

@@ -112,11 +112,6 @@ def test_nothing_is_written_into_the_folder_of_the_data(result, new):
         result.predict_file(new.parent, new.with_name("p.parquet"))
 
 
-def test_other_endings_are_refused(result, new, tmp_path):
-    with pytest.raises(shine.DataError, match=r"go to a file that ends in one of \.parquet"):
-        result.predict_file(new, tmp_path / "out.xlsx")
-
-
 @pytest.mark.parametrize(
     ("out", "message"),
     [

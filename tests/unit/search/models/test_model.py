@@ -33,17 +33,6 @@ def test_the_exact_formula_is_one_step_away():
     assert [model.formula(precision) for precision in (None, 2, "exact")] == ["2.35*a**2", "2.3*a**2", model.expression]
 
 
-def test_the_repr_of_a_large_model_is_short():
-    large = Model(shine.parse(" + ".join(["a*b"] * 250), ("a", "b")), 0.5, 0.5)
-    assert len(repr(large)) < 300
-
-
-def test_a_model_knows_its_text_and_its_size():
-    assert [(model(size, 1.0).expression, model(size, 1.0).complexity) for size in FORMULAS] == [
-        (text, size) for size, text in FORMULAS.items()
-    ]
-
-
 def test_complexity_counts_nodes_as_often_as_their_weights_say():
     weighed = Model(shine.parse("2.5*sin(a) + a", ("a", "b")), 0.0, 1.0, {"sin": 4, "constant": 3, "a": 2})
     # add, mul, 2.5, sin, a, a
@@ -61,10 +50,6 @@ def test_a_formula_that_reads_less_than_all_columns_predicts_every_row(text):
     X = np.arange(12.0).reshape(6, 2)
     prediction = Model(shine.parse(text, ("a", "b")), 0.0, 1.0).predict(X)
     assert prediction.tolist() == (X[:, 0].tolist() if text == "a" else [2.5] * 6)
-
-
-def test_no_rows_have_no_predictions():
-    assert model(3, 0.1).predict(np.empty((0, 2))).shape == (0,)
 
 
 @pytest.mark.parametrize(
@@ -106,13 +91,6 @@ def test_a_model_travels_as_text(copied):
     )
     assert other.tree == whole.tree
     assert other.predict(X).tolist() == before.tolist()
-
-
-def test_many_rows_are_predicted_like_few(monkeypatch):
-    X = np.random.default_rng(0).normal(size=(1000, 2))
-    few = model(9, 0.1).predict(X)
-    monkeypatch.setattr("shine.search.models.model.MANY_ROWS", 999)
-    assert model(9, 0.1).predict(X).tolist() == few.tolist()
 
 
 @pytest.mark.parametrize("form", ["python", "latex", "sympy"])

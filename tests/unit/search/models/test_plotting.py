@@ -30,11 +30,6 @@ def panels(count: int) -> list:
     return list(Figure().subplots(1, count, squeeze=False).flat)
 
 
-def test_the_front_is_drawn_by_default(axes):
-    assert FRONT.plot(ax=axes) is axes
-    np.testing.assert_array_equal(axes.lines[0].get_ydata(), [1.0, 0.01])
-
-
 def test_a_front_of_one_row_is_drawn_too(axes):
     Front(FRONT.models[:1], 0).plot(ax=axes)
     assert axes.lines[0].get_ydata().tolist() == [1.0]
@@ -61,11 +56,6 @@ def test_the_order_of_rows_is_that_of_the_table(axes):
     FRONT.plot("order", X, Y + np.arange(len(Y)), ax=axes)
     rows, errors = axes.lines[0].get_data()
     np.testing.assert_allclose(errors, rows - 1, atol=1e-12)
-
-
-def test_another_formula_is_drawn_by_its_index(axes):
-    FRONT.plot("fit", X, Y, index=0, ax=axes)
-    assert set(axes.lines[0].get_ydata()) == {2.25}
 
 
 def test_dependence_has_a_drawing_for_each_feature_that_the_formula_uses():

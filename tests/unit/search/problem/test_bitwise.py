@@ -40,11 +40,6 @@ def test_a_bitwise_primitive_of_integers_is_told(primitive: Any) -> None:
     assert " is defined for 0 and 1 only and has no value for other numbers; no column holds only 0 and 1" in text
 
 
-def test_one_line_names_all_primitives() -> None:
-    (text,) = told([operator.xor, operator.and_], INTEGERS)
-    assert text.startswith("bitwise_xor, bitwise_and are defined for 0 and 1 only and have no value")
-
-
 @pytest.mark.parametrize("primitive", [np.logical_xor, np.logical_and, "logical_not", "add", "log"])
 def test_primitives_with_values_for_all_numbers_are_not_told(primitive: Any) -> None:
     assert told([primitive], INTEGERS) == []

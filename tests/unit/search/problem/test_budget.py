@@ -12,23 +12,9 @@ from shine.base.stages import listening
 from shine.data.datasets.dataset import AllRows, Dataset
 from shine.search.evolution.observers import Observers
 from shine.search.evolution.settings import StopSettings
-from shine.search.problem.budget import (
-    FEW,
-    FINISHING,
-    FRONT,
-    LARGEST_FINAL,
-    LEAST_SECONDS,
-    REFINING,
-    TimeBudget,
-    affordable,
-    planned,
-)
+from shine.search.problem.budget import FEW, FRONT, REFINING, TimeBudget, affordable, planned
 from shine.search.problem.settings import SearchSettings
 from shine.search.run import search
-
-
-def test_a_share_is_kept_for_refinement():
-    assert TimeBudget(100.0).for_evolution() == pytest.approx((1 - FINISHING) * 100, abs=1)
 
 
 @pytest.mark.parametrize(("seconds", "kept"), [(0.5, 0.2), (2.0, 0.8), (5.0, 1.3), (20.0, 2.0)])
@@ -40,34 +26,6 @@ def test_as_many_individuals_are_refined_as_the_time_allows():
     assert TimeBudget(None).refinable() == math.inf
     assert TimeBudget(10 * REFINING).refinable() == pytest.approx(10, abs=1)
     assert TimeBudget(1.0, before=2.0).refinable() == 0
-
-
-def test_the_last_part_of_refinement_ends_in_time():
-    assert not TimeBudget(100.0, before=95.0).is_closing()
-    assert TimeBudget(100.0, before=97.0).is_closing()
-
-
-def test_the_evolution_always_gets_some_time():
-    assert TimeBudget(1.0, clock=lambda: 5.0, began=0.0).for_evolution() == 5.0 + LEAST_SECONDS
-
-
-def test_the_seconds_count_from_the_call():
-    budget = TimeBudget(100.0, clock=lambda: 30.0, began=10.0)
-    assert budget.spent() == 20
-    assert budget.left() == 80
-
-
-def test_work_on_all_rows_is_kept_time_for():
-    plain, planned = TimeBudget(100.0), TimeBudget(100.0).planned(2_000_000, 6.0)
-    assert plain.for_evolution() - planned.for_evolution() == pytest.approx(6 + planned.closing, abs=0.1)
-    assert planned.refinable() < plain.refinable()
-
-
-def test_rows_that_the_end_cannot_work_on_in_time_are_left_out():
-    assert TimeBudget(100.0).planned(2_000_000, 6.0).affordable() == 1
-    assert TimeBudget(100.0).planned(2_000_000_000, 6000.0).affordable() == pytest.approx(
-        LARGEST_FINAL * (1 - FINISHING) * 100 / 6000, rel=0.02
-    )
 
 
 def test_whatever_is_left_after_reading_the_evolution_gets_some_of_it():
@@ -144,20 +102,6 @@ def test_the_first_blocks_of_a_stream_tell_how_long_all_take():
     found = planned(TimeBudget(100.0, clock=clock), stream_of(20_000_000, 1 << 17), clock.work, 2)
     assert max(clock.rows) < 2_000_000
     assert found.each * FRONT == pytest.approx(40.0, rel=0.01)
-
-
-def test_few_rows_and_searches_without_a_limit_need_no_plan():
-    clock = Clock()
-    planned(TimeBudget(100.0, clock=clock), rows_of(FEW), clock.work)
-    planned(TimeBudget(None, clock=clock), rows_of(2 * FEW), clock.work)
-    assert clock.rows == []
-
-
-def test_what_is_left_after_reading_is_shared_out():
-    clock = Clock()
-    clock.now = 9.0
-    budget = planned(TimeBudget(10.0, clock=clock, began=0.0), rows_of(10), clock.work)
-    assert 9.5 < budget.for_evolution() < 9.9
 
 
 def test_rows_are_left_out_until_the_end_fits_into_its_share():

@@ -136,13 +136,11 @@ def test_what_does_not_fit_is_refused_in_a_line(options, error, message):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("linear_scaling", [True, False])
 @pytest.mark.parametrize(
-    "loss",
+    ("loss", "linear_scaling"),
     [
-        "lambda prediction, target: (prediction - 0.3)**2 - 0.01",
-        "lambda prediction, target: log(prediction - target)",
-        "lambda prediction, target: (prediction - target)**2 - 0.5*prediction",
+        ("lambda prediction, target: (prediction - 0.3)**2 - 0.01", True),
+        ("lambda prediction, target: log(prediction - target)", False),
     ],
 )
 def test_a_loss_that_turns_out_to_be_negative_is_told(loss, linear_scaling):

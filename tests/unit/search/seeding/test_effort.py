@@ -50,9 +50,3 @@ def test_the_same_work_gives_the_same_guesses_whatever_the_clock_says():
     one, other = guesses(noisy, 20_000), guesses(noisy, 20_000, deadline=Deadline(lambda: next(ticks)))
     assert one.candidates.codes.tolist() == other.candidates.codes.tolist()
     assert one.candidates.values.tolist() == other.candidates.values.tolist()
-
-
-@pytest.mark.slow
-def test_less_work_gives_fewer_guesses():
-    noisy = np.sin(COLUMNS[0]) * COLUMNS[1] + RNG.normal(size=200)
-    assert len(guesses(noisy, 2 * A_SEARCH).candidates) < len(guesses(noisy, 40_000).candidates)

@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from helpers.markers import mostly_slow
 
 from shine.compiler.tapes import depths
 from shine.lang.forms.primitives import PrimitiveSet, select
@@ -17,7 +16,6 @@ from shine.search.seeding import Guesses, SeedingSettings, SeedingTask, find_gue
 from shine.search.seeding.effort import Deadline, Effort
 from shine.search.seeding.screen.skeletons import Rows
 from shine.search.seeding.search_table import SEARCHES, Search
-from shine.search.seeding.searches.factors import affine
 
 STANDARD = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
 FEW = ("add", "mul", "sin")
@@ -63,10 +61,8 @@ def uniform(features, rows, low, high, generator=1):
 
 
 PLANTED = {
-    "affine of a member": lambda x: 3 - 7 * np.sin(x[0] * x[1]),
     "monomial": lambda x: 2 * x[0] ** 3 / (x[1] ** 2 * np.sqrt(x[2])),
     "monomial times a member": lambda x: x[0] ** 2 * np.sqrt(x[1]) * np.cos(x[2] / 2) / x[2],
-    "product of two members": lambda x: x[2] * np.sin(x[0]) * (x[1] + np.log(x[0])) ** 2,
     "inverse of a power": lambda x: 1 / (2.5 + 1.7 * x[0] * x[1]),
     "root": lambda x: np.sqrt(1.3 * x[0] ** 2 + x[1] * x[2] + 0.4),
     "exponential": lambda x: np.exp(0.31 * x[0] - 1.4 * x[1] / x[2]),
@@ -75,17 +71,12 @@ PLANTED = {
     "factor times a sum": lambda x: x[0] / x[1] * (x[2] ** 2 + 1.3 * np.cos(x[1]) + 0.2),
     "rational": lambda x: (x[0] * x[1] + 2 * x[2]) / (x[0] + 1.7 * x[1]),
     "difference of features": lambda x: np.exp(-((x[0] - x[1]) ** 2) / x[2] ** 2),
-    "quadratic form": lambda x: 4 / (2 + (x[0] - 1.5) ** 2 + 0.7 * (x[1] - 2) ** 2 + x[1] * x[2] - x[2]),
     "shifted product": lambda x: x[0] * (1 + 0.8 * x[1] * np.cos(x[2]) / x[0] ** 3),
 }
 
 
-LONG = {"product of two members"}
-"""Planted formulas that take seconds; `test_search_table.py` has a law of their kinds."""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", mostly_slow(PLANTED, fast=PLANTED.keys() - LONG))
+@pytest.mark.parametrize("kind", sorted(PLANTED))
 def test_a_planted_formula_is_found_exactly(kind):
     formula = PLANTED[kind]
     x, fresh = uniform(3, 600, 1, 3), uniform(3, 500, 1, 3, generator=2)
@@ -139,22 +130,6 @@ def test_a_law_of_features_with_zeros_and_negative_values_is_found():
 
 
 @pytest.mark.slow
-def test_squares_of_many_features_fit_into_the_limit():
-    x = uniform(5, 800, 0, 6)
-    problem = Problem(x, 10 / (5 + ((x - 3) ** 2).sum(axis=0)))
-    guesses = problem.guesses(max_size=30)
-    assert guesses.exact
-    assert guesses.kinds[0] == "quadratic form"
-
-
-@pytest.mark.slow
-def test_a_law_of_one_feature_is_found():
-    x, fresh = uniform(1, 400, 0, 3), uniform(1, 400, 0, 3, generator=2)
-    problem = Problem(x, np.exp(-x[0]) * np.sin(2 * x[0]))
-    assert problem.unexplained(problem.guesses(), fresh, np.exp(-fresh[0]) * np.sin(2 * fresh[0])) < 1e-10
-
-
-@pytest.mark.slow
 def test_a_law_of_three_of_fifty_features_is_found():
     def formula(x):
         return x[17] * x[31] + 2 * np.sin(x[44])
@@ -164,34 +139,7 @@ def test_a_law_of_three_of_fifty_features_is_found():
     assert problem.unexplained(problem.guesses(), fresh, formula(fresh)) < 1e-10
 
 
-@pytest.mark.slow
-def test_constant_and_repeated_features_do_not_hide_the_law():
-    x = uniform(4, 500, 1, 2)
-    x[1], x[3] = 3.0, x[0]
-    problem = Problem(x, x[0] * np.log(x[2]))
-    assert problem.guesses().exact
-
-
-@pytest.mark.slow
-def test_the_stage_ends_where_the_noise_begins(monkeypatch):
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-3, 3, 200)
-    noisy = Problem([x], 2 * x**2 - x + rng.normal(size=200))
-    searched = []
-    own = Search.estimates
-    monkeypatch.setattr(
-        Search, "estimates", lambda self, screen: searched.append(screen.bank.count) or own(self, screen)
-    )
-    noise = 1 / noisy.target.var()
-    for told in (0.0, noise, noise / 100, noise * 100):
-        searched.clear()
-        found = noisy.guesses(settings=SeedingSettings(members=1000, rows=100), noise=told)
-        assert found.unexplained.min() < 2 * noise
-        # Errors far above or below what is told for the noise say that it is none.
-        assert (max(searched) < 500) == (told == noise)
-
-
-@pytest.mark.parametrize("rows", mostly_slow([1, 2, 3, 5, 20], fast=[1, 3, 20]))
+@pytest.mark.parametrize("rows", [1, 3, 20])
 def test_few_rows_give_valid_candidates(rows):
     x = uniform(2, rows, 1, 3)
     problem = Problem(x, x[0] / x[1], ("mul", "div"))
@@ -229,20 +177,9 @@ def test_rows_without_weight_do_not_count():
 
 
 @pytest.mark.slow
-def test_heavy_rows_decide():
-    # Two laws in one table: the search must find the law of the heavy rows.
-    x, fresh = uniform(2, 200, 1, 3), uniform(2, 500, 1, 3, generator=2)
-    heavy = np.arange(200) % 2 == 0
-    target = np.where(heavy, x[0] * x[1], 9 * np.sin(x[0] / x[1]))
-    problem = Problem(x, target, ("mul", "div", "sin"), weights=np.where(heavy, 1e6, 1.0))
-    guesses = problem.guesses(settings=QUICK)
-    assert problem.unexplained(guesses, fresh, fresh[0] * fresh[1]) < 1e-3
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "functions",
-    [("add", "mul"), ("sub", "div"), ("mul", "sin"), ("exp",), ("add", "inv", "pow"), ("min", "max", "neg"), ()],
+    [("sub", "div"), ("exp",), ("add", "inv", "pow"), ()],
     ids=lambda names: " ".join(names) or "none",
 )
 def test_formulas_contain_only_primitives_of_the_set(functions):
@@ -253,18 +190,6 @@ def test_formulas_contain_only_primitives_of_the_set(functions):
         assert population.primitives is problem.primitives
         assert population.is_valid
     assert np.isfinite(problem.predict(guesses.candidates)).all()
-
-
-def test_a_quotient_is_written_without_division():
-    x, fresh = uniform(2, 400, 1, 3), uniform(2, 400, 1, 3, generator=2)
-    problem = Problem(x, x[0] ** 2 / x[1], ("mul", "inv"))
-    assert problem.unexplained(problem.guesses(), fresh, fresh[0] ** 2 / fresh[1]) < 1e-10
-
-
-def test_real_exponents_are_found_if_the_set_has_powers():
-    x, fresh = uniform(2, 400, 1, 3), uniform(2, 400, 1, 3, generator=2)
-    problem = Problem(x, x[0] ** 0.37 * x[1] ** -1.9, ("add", "mul", "div", "pow"))
-    assert problem.unexplained(problem.guesses(), fresh, fresh[0] ** 0.37 * fresh[1] ** -1.9) < 1e-10
 
 
 @pytest.mark.slow
@@ -280,7 +205,7 @@ def test_candidates_may_use_composite_primitives_of_the_user():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("max_size", "max_depth"), mostly_slow([(1, 1), (5, 3), (12, 4), (30, 10)], fast=[(12, 4)]))
+@pytest.mark.parametrize(("max_size", "max_depth"), [(1, 1), (12, 4)])
 def test_candidates_keep_the_limits(max_size, max_depth):
     x = uniform(3, 300, 1, 3)
     guesses = Problem(x, PLANTED["sum of three"](x), FEW).guesses(
@@ -292,9 +217,7 @@ def test_candidates_keep_the_limits(max_size, max_depth):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind", mostly_slow(["root", "exponential", "monomial times a member", "rational"], fast=["root", "exponential"])
-)
+@pytest.mark.parametrize("kind", ["root", "exponential"])
 def test_without_linear_scaling_candidates_are_complete(kind):
     x, fresh = uniform(3, 600, 1, 3), uniform(3, 200, 1, 3, generator=2)
     problem = Problem(x, PLANTED[kind](x))
@@ -322,23 +245,6 @@ def noisy():
     x = uniform(2, 600, 1, 3)
     problem = Problem(x, np.sin(x[0] * x[1]) + 0.1 * np.random.default_rng(0).standard_normal(600), FEW)
     return problem, problem.guesses(settings=QUICK)
-
-
-@pytest.mark.slow
-def test_the_unexplained_share_is_measured(noisy):
-    problem, guesses = noisy
-    overall = [problem.unexplained(guesses, problem.columns, problem.target, i) for i in range(20)]
-    assert np.allclose(guesses.unexplained[:20], overall, rtol=0.5)
-
-
-@pytest.mark.slow
-def test_parts_contain_the_parts_of_the_law(noisy):
-    problem, guesses = noisy
-    law = np.sin(problem.columns[0] * problem.columns[1])
-    assert (np.diff(guesses.scores) <= 0).all()
-    assert ((guesses.scores >= 0) & (guesses.scores <= 1)).all()
-    parts = problem.predict(guesses.parts)
-    assert max(np.corrcoef(part, law)[0, 1] ** 2 for part in parts if np.ptp(part) > 0) > 1 - 1e-12
 
 
 @pytest.mark.slow
@@ -372,19 +278,6 @@ def test_a_deadline_in_the_past_still_gives_a_candidate():
     assert len(guesses.candidates) == 1
 
 
-def test_an_exact_fit_ends_the_search():
-    x = uniform(2, 300, 1, 3)
-    problem = Problem(x, x[0] * x[1])
-    calls = []
-
-    def counted(population):
-        calls.append(len(population))
-        return Problem.predict(problem, population)
-
-    find_guesses(SeedingTask(problem.rows, problem.primitives, counted), np.random.default_rng(0))
-    assert len(calls) <= 4
-
-
 def replace_affine(monkeypatch, function):
     """Replace the search for affine members by another."""
     rows = [Search(partial(function)) if search.name == "affine" else search for search in SEARCHES]
@@ -392,8 +285,9 @@ def replace_affine(monkeypatch, function):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("error", [ValueError("no"), ZeroDivisionError(), np.linalg.LinAlgError(), IndexError()])
-def test_a_search_that_fails_is_skipped_and_counted_and_the_log_says_why(monkeypatch, caplog, error):
+def test_a_search_that_fails_is_skipped_and_counted_and_the_log_says_why(monkeypatch, caplog):
+    error = np.linalg.LinAlgError()
+
     def failing(screen):
         raise error
         yield
@@ -429,8 +323,7 @@ FEW_ROWS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", [pytest.param(1e-30, marks=pytest.mark.slow), 1.0])
-@pytest.mark.parametrize("kind", mostly_slow(FEW_ROWS, fast=["decay with an offset"]))
+@pytest.mark.parametrize(("kind", "unit"), [*((kind, 1.0) for kind in FEW_ROWS), ("decay with an offset", 1e-30)])
 def test_a_law_with_constants_inside_is_near_the_top_despite_few_noisy_rows(kind, unit):
     law, x = FEW_ROWS[kind]
     clean = law(x)
@@ -451,26 +344,3 @@ def test_a_target_over_many_decades_is_exact_in_every_row_only_with_its_law():
     prediction = problem.predict(guesses.candidates.take([0]))[0]
     ratio = prediction / problem.target
     assert np.ptp(ratio) < 1e-8 * np.abs(ratio).max()
-
-
-@pytest.mark.slow
-def test_six_noisy_rows_are_never_exact():
-    rng = np.random.default_rng(3)
-    problem = Problem(rng.uniform(1, 3, (2, 6)), rng.standard_normal(6), FEW)
-    guesses = problem.guesses(settings=SeedingSettings(members=500))
-    assert not guesses.exact and guesses.failures == ()
-
-
-def test_few_noisy_rows_have_two_rounds(monkeypatch):
-    rounds = []
-
-    def counted(screen):
-        rounds.append(screen.bank.count)
-        yield from affine(screen, each=12)
-
-    monkeypatch.setattr(search_table, "SEARCHES", (Search(partial(counted)),))
-    rng = np.random.default_rng(0)
-    x = uniform(1, 30, 1, 9)
-    target = 2 * np.sqrt(x[0]) * (1 + 0.03 * rng.standard_normal(30))
-    Problem(x, target).guesses(settings=SeedingSettings(members=3000, coordinates=0))
-    assert len(rounds) == 2

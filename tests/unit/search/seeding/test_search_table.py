@@ -13,7 +13,7 @@ from shine.lang.vocabulary import primitive_table
 from shine.search.problem.preparation import linearizer_of
 from shine.search.seeding import SeedingSettings, SeedingTask, find_guesses, search_table, searches
 from shine.search.seeding.screen.skeletons import Rows
-from shine.search.seeding.search_table import SEARCHES, searches_of
+from shine.search.seeding.search_table import SEARCHES
 
 LAWS = {
     "quadratic_forms": lambda x: 4 / (2 + (x[0] - 1.5) ** 2 + 0.7 * (x[1] - 2) ** 2 + x[1] * x[2] - x[2]),
@@ -45,30 +45,6 @@ def test_the_docs_list_the_searches_in_their_order():
     assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == [search.name for search in SEARCHES]
 
 
-def test_a_search_for_one_round_runs_in_that_round():
-    assert searches_of(0, 2)[0].name == "quadratic_forms"
-    assert searches_of(2, 2)[-1].name == "products_with_constants"
-    assert "products_with_constants" not in {search.name for number in (0, 1, 3) for search in searches_of(number, 2)}
-    assert {search.name for search in searches_of(3, 2)} == {s.name for s in SEARCHES if s.only_round is None}
-
-
-def test_a_search_for_few_coordinates_runs_two_rounds_later_on_more():
-    for coordinates, number in ((2, 0), (3, 2), (9, 2)):
-        assert "sums_with_curves" in {search.name for search in searches_of(number, coordinates)}
-        assert "sums_with_curves" not in {search.name for search in searches_of(number - 1, coordinates)}
-
-
-def test_with_noise_three_coordinates_are_few():
-    for coordinates, number in ((3, 0), (4, 2)):
-        names = [{search.name for search in searches_of(at, coordinates, noisy=True)} for at in range(3)]
-        assert [at for at in range(3) if "sums_with_curves" in names[at]] == [number]
-
-
-def test_early_searches_have_all_run_after_two_rounds():
-    assert {s.name for number in (0, 1) for s in searches_of(number, 2, early=True)} == {s.name for s in SEARCHES}
-    assert {s.name for s in searches_of(2, 2, early=True)} == {s.name for s in SEARCHES if s.only_round is None}
-
-
 def guesses_by(monkeypatch, search, law, features=3):
     """What one search finds alone."""
     monkeypatch.setattr(search_table, "SEARCHES", (search,))
@@ -95,8 +71,7 @@ def test_each_search_finds_a_law_of_its_kind(monkeypatch, search):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("exponent", [2, 3, 4])
-@pytest.mark.parametrize("bound", [False, True])
+@pytest.mark.parametrize(("exponent", "bound"), [(2, False), (4, True)])
 def test_functions_of_hill_beside_another_term_are_sums_with_curves(monkeypatch, exponent, bound):
     """Molecules that bind several at once: what they leave free, and what they bind."""
     (search,) = (each for each in SEARCHES if each.name == "sums_with_curves")

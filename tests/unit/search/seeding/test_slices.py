@@ -60,17 +60,6 @@ def test_a_repeated_stage_goes_on_where_the_first_one_was():
     assert [texts(again.until(number, NEVER)) for number in (2, 5, 9)] == [[], *expected[1:]]
 
 
-@pytest.mark.slow
-def test_a_pause_by_the_clock_does_not_end_the_stage():
-    ticks = iter(range(10**9))
-    stage = begun()
-    stage.until(0, NEVER, Deadline(lambda: next(ticks), 3))
-    early = stage._effort.work
-    assert early < 4000
-    stage.until(3, NEVER)
-    assert stage._effort.work >= 4000 + 3 * 5000
-
-
 def test_an_interrupt_is_told_while_slices_are_repeated():
     def interrupted(rng, effort):
         found = find_guesses(task(), rng, Effort(100.0))

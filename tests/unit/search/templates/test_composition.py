@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from helpers.templates import composition, individuals
 
 from shine.lang.derivative import derivative
@@ -84,30 +83,6 @@ def test_loops_are_sums_of_calls():
         return [a + leaves[0] * b + 2 * t]
 
     compositions_agree(made, expected, 40)
-
-
-@pytest.fixture
-def grouped():
-    made = composition("f(t) + D(f, 0)(t)*k[g] + c", ("t", "g"), 4)
-    return made, individuals(made, 50)
-
-
-def test_sources_are_the_constants_of_the_individual(grouped):
-    made, population = grouped
-    (composed,) = made.composed(population)
-    rows, columns = np.nonzero(composed.sources >= 0)
-    own = population.values[rows, composed.sources[rows, columns]]
-    assert np.array_equal(composed.population.values[rows, columns], own)
-    assert (composed.population.codes[rows, columns] == 0).all()
-
-
-def test_only_first_leaves_of_parameters_by_group_are_grouped(grouped):
-    made, population = grouped
-    (composed,) = made.composed(population)
-    rows, columns = np.nonzero(composed.grouped)
-    first = population.sizes[rows] - 1 - made.n_leaves
-    assert np.array_equal(composed.sources[rows, columns], first + made.offsets[0])
-    assert (composed.grouped.sum(axis=1) >= 1).all()
 
 
 def test_a_formula_that_is_too_long_is_nan():

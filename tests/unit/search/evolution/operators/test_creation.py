@@ -17,33 +17,11 @@ SETS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("primitives", SETS.values(), ids=SETS.keys())
-@pytest.mark.parametrize(("max_size", "max_depth"), [(1, 1), (1, 5), (5, 1), (2, 2), (30, 2), (30, 6), (100, 50)])
+@pytest.mark.parametrize(("max_size", "max_depth"), [(1, 1), (5, 1), (30, 6)])
 def test_individuals_keep_both_limits(primitives, max_size, max_depth):
     population = ptc2(50, primitives, max_size, max_depth, Terminals(), np.random.default_rng(1))
     assert len(population) == 50
     assert_valid(population, max_size, max_depth)
-
-
-def test_sizes_up_to_a_thousand_are_reached():
-    population = ptc2(200, primitive_set(), 1000, 100, Terminals(), np.random.default_rng(1))
-    assert population.sizes.max() > 980
-    assert (population.sizes <= 1000).all()
-
-
-def test_ptc2_sizes_are_spread_evenly():
-    population = ptc2(4000, primitive_set(), 10, 10, Terminals(), np.random.default_rng(2))
-    assert np.bincount(population.sizes, minlength=11)[1:].tolist() == pytest.approx([400] * 10, rel=0.2)
-
-
-def test_ptc2_honours_a_smaller_size_than_the_width():
-    population = ptc2(500, primitive_set(), 30, 10, Terminals(), np.random.default_rng(2), max_size=7)
-    assert population.width == 30
-    assert population.sizes.max() == 7
-
-
-def test_ptc2_draws_every_function():
-    population = ptc2(500, primitive_set(), 10, 10, Terminals(), np.random.default_rng(2))
-    assert set(population.codes.ravel().tolist()) == set(range(7))
 
 
 def test_constants_stay_in_their_range():

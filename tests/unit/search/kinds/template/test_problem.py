@@ -45,14 +45,6 @@ def test_the_result_reads_as_its_parts(decay):
 
 
 @pytest.mark.slow
-def test_complexity_is_that_of_the_functions(decay):
-    assert [model.complexity for model in decay.front] == [
-        sum(function.complexity for function in model.functions.values()) for model in decay.front
-    ]
-    assert decay.best.counts[1] == 4  # the rates; a 1 is free
-
-
-@pytest.mark.slow
 def test_predictions_are_those_of_the_expression(decay):
     X = np.column_stack([A, T, GROUPS * 2.0])
     np.testing.assert_allclose(decay.predict(X), DECAY, rtol=1e-9)
@@ -250,17 +242,6 @@ def test_intervals_of_all_outputs_name_those_of_one(two):
     for asked in (two.best.conf_int, two.best.form, lambda: two.best.with_data(T[:, None], TWO)):
         with pytest.raises(DataError, match=r"model\.outputs\[0\]\.with_data"):
             asked()
-
-
-@pytest.mark.slow
-def test_several_outputs_have_any_loss():
-    found = evolve(T[:, None], TWO, "a*f(t) + c, b*t", ["t"], **SHORT, loss="huber(1)")
-    assert found.best.constants["b"] == pytest.approx(3, abs=0.01)
-
-
-def test_one_column_for_two_outputs_is_refused():
-    with pytest.raises(DataError, match="2 outputs, but y has 1 column; give one column per output"):
-        evolve(T[:, None], TWO[:, 0], "a*f(t), b*t", ["t"])
 
 
 def test_a_parameter_with_the_name_of_a_column_is_refused():

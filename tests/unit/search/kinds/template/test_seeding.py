@@ -106,11 +106,6 @@ def test_without_an_inverse_a_rough_function_is_tabulated_where_it_is_called(tex
     np.testing.assert_allclose(values.rows.target, values.rows.columns[0] ** 2 + 1, rtol=1e-12)
 
 
-def test_noise_counts_as_the_inverse_spreads_it():
-    found = values_of("exp(f(a, b))", np.exp(f(A, B)))
-    np.testing.assert_allclose(found.rows.weights, np.exp(f(A, B)) ** 2, rtol=1e-9)
-
-
 def test_rows_without_an_inverse_are_left_out():
     y = np.where(np.arange(200) < 20, -1.0, np.exp(f(A, B)))
     assert values_of("exp(f(a, b))", y).rows.n_rows == 180
@@ -155,14 +150,3 @@ def test_rough_functions_clear_the_way_for_parameters_by_group():
     found = shine.evolve(np.column_stack([t, g]), y, features=["t", "g"], template="K[g]*f(t - s[g])", generations=20,
                          seconds=None, threads=1, population=500, seeding=0.95)  # fmt: skip
     assert found.best.loss < 1e-20 * np.var(y)
-
-
-@pytest.mark.slow
-def test_rough_functions_of_several_unknown_functions():
-    rng = np.random.default_rng(0)
-    x, v = rng.uniform(0.5, 2, (2, 150))
-    g = rng.integers(0, 3, 150)
-    y = np.exp(x) / x + np.array([0.5, 1, 2])[g] * np.sqrt(v)
-    found = shine.evolve(np.column_stack([x, v, g]), y, features=["x", "v", "g"], template="f(x) + m[g]*h(v)",
-                         generations=2, seconds=None, threads=1, population=100, seeding=0.999)  # fmt: skip
-    assert found.best.loss < 1e-6 * np.var(y)

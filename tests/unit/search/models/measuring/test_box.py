@@ -39,11 +39,6 @@ def test_whole_numbers_are_those_between_the_limits():
     assert (n.low, n.high) == (2, 4)
 
 
-def test_over_decades_points_are_spread_over_the_logarithm():
-    x = box({"x": (1e-3, 1e3)}).axes[0].values(SHARES)
-    assert 40 <= (x < 1).sum() <= 60
-
-
 def test_a_feature_can_be_fixed():
     assert box({"x": 3}).axes[0].is_fixed
     assert set(box({"x": 3}).values(np.tile(SHARES, (3, 1)))[0]) == {3.0}

@@ -67,22 +67,10 @@ def test_within_the_rows_several_readings_tell_more_than_one(tied):
     assert all(0.2 <= point["x"] <= 2 for point in five.points) and not five.notes
 
 
-def test_the_text_has_the_point_the_probability_and_the_predictions(far):
-    lines = str(far).splitlines()
-    assert lines[0].startswith("measure at x = ") and "this decides with a probability of" in lines[0]
-    assert sum("±" in line for line in lines) == 2
-
-
 def test_repeated_points_are_counted_in_the_text(tied):
     found = tied.next_measurement({"x": 8}, n=3)
     assert found.points == ({"x": 8.0},) * 3 and found.places == ["x = 8 (3 times)"]
     assert str(found).startswith("measure at x = 8 (3 times): together they decide")
-
-
-@pytest.mark.slow
-def test_more_noise_tells_less():
-    told = [front(LAW + size * NOISE, *FORMULAS[2:]).next_measurement({"x": (0, 4)}).decides for size in (1, 6)]
-    assert told[1] < told[0]
 
 
 def test_a_pickle_gives_the_same_answer(tied, far):
@@ -137,26 +125,7 @@ def test_points_without_a_value_are_left_out():
     assert np.isfinite(found.values).all() and any("a formula has no value" in note for note in found.notes)
 
 
-def test_an_improbable_formula_keeps_no_reading_from_the_box():
-    found = front(LAW + 2 * NOISE, "2.1", "3*x/(0.4*x + 1)", "2.9*log(x + 1.02) + 0.01*sqrt(exp(x))")
-    assert Rivals.of(found).weights[1] > 0.01
-    within, beyond = found.next_measurement({"x": (-0.5, 1)}), found.next_measurement({"x": (-2, 1)})
-    assert within.indices == (1, 2) and beyond.indices == (1,)
-    assert not any("no value" in note for note in beyond.notes)
-
-
-def test_poles_in_the_box_give_finite_answers():
-    found = front(LAW + NOISE, "3*x/(0.4*x + 1)", "1/(0.33/x + 0.13)").next_measurement({"x": (-5, 5)})
-    assert np.isfinite(found.values).all() and np.isfinite(found.deviations).all() and 0 <= found.decides <= 1
-
-
 TWO = np.column_stack([np.tile(np.arange(1.0, 5), 6), RNG.uniform(1, 2, 24)])
-
-
-def test_features_that_do_not_matter_have_the_middle_and_are_not_told():
-    found = front(1.5 * TWO[:, 1] + RNG.normal(0, 0.05, 24), "1.5*b", "0.55*b**2 + 0.8", rows=TWO, names=("a", "b"))
-    point = found.next_measurement({"b": (0, 5)})
-    assert point.used == ("b",) and point.points[0]["a"] in (2, 3) and "a = " not in str(point)
 
 
 def test_whole_numbers_stay_whole():
@@ -227,11 +196,6 @@ def test_a_clear_law_has_no_ties():
     assert result(front(1.9 * X[:, 0] + NOISE, "2.1", "1.9*x")).ties_text == ""
     assert result(front(1.9 * X[:, 0] + NOISE, "1.9*x")).ties_text == ""
     assert result(Front((Model(parse("x"), 0.1, 0.5), Model(parse("2*x"), 0.1, 0.5)), 0)).ties_text == ""
-
-
-def test_ties_that_one_reading_does_not_break_ask_for_several():
-    noisy = front(LAW + 4 * NOISE, *FORMULAS[2:])
-    assert re.search("by these rows; 10 measurements at x = .* (hardly )?decide .prob", result(noisy).ties_text)
 
 
 def spread_over(levels):

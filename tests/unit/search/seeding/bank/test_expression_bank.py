@@ -9,7 +9,7 @@ from shine.evaluate.tiers.machine_tier import MachineEvaluator
 from shine.lang.forms.primitives import BASIC, PrimitiveSet
 from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
-from shine.search.seeding.bank.expression_bank import ExpressionBank, fingerprints
+from shine.search.seeding.bank.expression_bank import ExpressionBank
 from shine.search.seeding.bank.formula_writer import tape
 
 
@@ -36,15 +36,10 @@ def test_no_two_members_are_equal():
     assert (neighbours > 1e-9).all()
 
 
-@pytest.mark.parametrize("capacity", [10, 57, 500])
-def test_capacity_is_kept(capacity):
-    members, _ = bank(("add", "mul", "exp"), capacity=capacity, rounds=6)
-    assert members.count <= capacity
+def test_limits_are_kept():
+    members, _ = bank(("add", "mul", "exp"), capacity=57, max_size=4, rounds=6)
+    assert members.count <= 57
     assert members.full
-
-
-def test_no_member_is_larger_than_allowed():
-    members, _ = bank(("add", "mul", "exp"), max_size=4, rounds=6)
     assert members.sizes[: members.count].max() == 4
 
 
@@ -60,16 +55,3 @@ def test_a_formula_as_a_leaf_counts_as_one():
     assert members.sizes[sines].tolist() == [4]
     assert members.costs[sines].tolist() == [2]
     assert np.array_equal(members.values[sines[0]], np.sin(x - y))
-
-
-def test_fingerprints_tell_values_apart_but_not_roundings():
-    rng = np.random.default_rng(0)
-    values = rng.standard_normal((1000, 20))
-    multipliers = rng.integers(1, 2**62, 20, dtype=np.int64) * 2 + 1
-    largest = np.abs(values).max(axis=1)
-    keys = fingerprints(values, largest, multipliers)
-    assert len(np.unique(keys)) == 1000
-    rounded = fingerprints(values * (1 + 1e-16), largest, multipliers)
-    assert (keys == rounded).mean() > 0.99
-    assert not (keys == fingerprints(values * (1 + 1e-6), largest * (1 + 1e-6), multipliers)).any()
-    assert not (keys == fingerprints(2 * values, 2 * largest, multipliers)).any()

@@ -43,12 +43,6 @@ def test_homogeneous_chains_keep_factors_outside(kind):
             assert ratio == pytest.approx(np.full(30, ratio[0]), rel=1e-9)
 
 
-def test_slopes_are_derivatives():
-    chain = (target_views.power(-1.0), target_views.shift(1.0), target_views.exponential(1.0))
-    y = np.linspace(0.5, 3, 20)
-    assert target_views.slope(chain, y) == pytest.approx(-1 / (y**2 * (1 / y + 1)), rel=1e-6)
-
-
 def test_a_view_divides_first():
     target, divisor = np.linspace(0.5, 3, 20), np.linspace(1, 2, 20)
     view = View((target_views.exponential(1.0),), constant(2.0), divisor)
