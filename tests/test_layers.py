@@ -172,14 +172,6 @@ def test_every_room_is_in_the_table():
     assert {room(name) for name in MODULES} - PUBLIC_PATHS == set(BELOW)
 
 
-def test_the_table_has_the_rooms_in_their_order():
-    order = list(BELOW)
-    upward = {
-        (name, other) for name, below in BELOW.items() for other in below if order.index(other) > order.index(name)
-    }
-    assert upward == {("faces", "shine")}  # `shine` hands names on when they are asked for
-
-
 def test_architecture_shows_the_rooms_in_this_order():
     picture = (Path(__file__).parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8").split("```\n")[1]
     shown = [line.split("/")[0] for line in picture.splitlines() if line[:1].strip()]

@@ -115,21 +115,17 @@ if __name__ == "__main__":
 """
 
 SCENES = {
-    "after use": "everything(); forked(everything)",
     "before use": "forked(everything); everything()",
     "nested": "everything(); forked(lambda: (everything(), forked(lambda: (everything(), forked(everything)))))",
     "the parent goes on": "everything(); forked(everything); everything(); forked(everything); everything()",
-    "while a thread evaluates": "meanwhile(lambda number: evaluated(), 20, everything)",
+    "while a thread evaluates": "meanwhile(lambda number: evaluated(), 8, everything)",
     "while a thread evaluates for DEAP": "meanwhile(lambda number: deap_evaluated(), 20, deap_evaluated)",
-    "while a thread compiles": "meanwhile(compiled, 30, called)",
-    "while a thread compiles, and the child does": "meanwhile(compiled, 30, lambda: compiled(5))",
-    "a fork pool": 'everything(); pooled("fork")',
+    "while a thread compiles": "meanwhile(compiled, 10, lambda: (called(), compiled(5)))",
     "a fork pool before use": 'pooled("fork")',
     "a spawn pool": 'everything(); pooled("spawn")',
     "a forkserver pool": 'everything(); pooled("forkserver")',
     "a search in the child": "everything(); forked(evolved)",
-    "a search in the child of one that searched": "evolved(); forked(evolved)",
-    "a search in the child while a thread searches": "evolved(); meanwhile(lambda number: evolved(), 4, evolved)",
+    "a search in the child while a thread searches": "evolved(); meanwhile(lambda number: evolved(), 2, evolved)",
     "the child ends as Python does": """everything()
     child = os.fork()
     if child == 0:
@@ -139,7 +135,7 @@ SCENES = {
 }
 
 
-FAST = ["after use", "while a thread evaluates for DEAP", "a fork pool before use", "a search in the child"]
+FAST = ["the parent goes on", "while a thread evaluates for DEAP", "a fork pool before use", "a search in the child"]
 
 
 @pytest.mark.slow

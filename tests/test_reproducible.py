@@ -174,12 +174,10 @@ def here():
     "environment",
     [
         {"OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1"},
-        {"OPENBLAS_CORETYPE": "Haswell"},
         {"OPENBLAS_CORETYPE": "SkylakeX"},
-        {"NPY_DISABLE_CPU_FEATURES": WITHOUT_AVX512},
         {"NPY_DISABLE_CPU_FEATURES": WITHOUT_AVX2, "OPENBLAS_CORETYPE": "Nehalem"},
     ],
-    ids=["Prescott", "Haswell", "SkylakeX", "without AVX-512", "without AVX2"],
+    ids=["Prescott", "SkylakeX", "without AVX2"],
 )
 def test_the_fronts_are_the_same_under_other_kernels_and_vector_instructions(environment, here):
     assert len(here.splitlines()) > 20

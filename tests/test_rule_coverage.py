@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import itertools
 from pathlib import Path
 
@@ -11,14 +10,11 @@ import numpy as np
 import pytest
 from helpers.exports import CANNOT_WRITE, LIBRARIES
 from helpers.markers import mostly_slow
-from llvmlite import ir
 
 import shine
-from shine.base.errors import ExportError, LoweringError
+from shine.base.errors import ExportError
 from shine.compiler.arrays import COMPILED
-from shine.compiler.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
-from shine.compiler.codegen.native.programs import emit_program_scalar
-from shine.compiler.codegen.numbers import Numbers
+from shine.compiler.codegen.lowering import INTEGER_LOWERINGS
 from shine.evaluate.domain.intervals import INTERVALS
 from shine.formats.page.mathml import typeset
 from shine.formats.read.sympy import from_sympy
@@ -30,12 +26,9 @@ from shine.lang.forms.library import STANDARD
 from shine.lang.forms.primitives import ARITIES, BASIC
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
-from shine.lang.interpret import EXACT, INTEGER_REFERENCE, REFERENCE, ZERO_DIVISORS, Inexact, evaluate
-from shine.lang.program.trees import tree_program
-from shine.search.constraints.dimensional_analysis import RULES
+from shine.lang.interpret import INTEGER_REFERENCE, ZERO_DIVISORS, evaluate
 
 FLOAT_ONLY = basic_where(lambda facts: facts.floats_only)
-INEXACT = basic_where(lambda facts: facts.inexact)
 
 COMPOSITE = [name for name, primitive in STANDARD.items() if primitive.definition is not None]
 OPERATORS = [(BINARY_OPERATORS, 2), (UNARY_OPERATORS, 1), (COMPARISONS, 2), (BOOLEAN_OPERATORS, 2)]
@@ -48,8 +41,6 @@ ROWS_OF_A_TABLE = {"codegen/lowering.py", "domain/intervals.py", "forms/facts.py
 NO_FACTS = {"template/solving.py", "problem/__init__.py"}
 """Files that use a list for several rows of a watched table; and files with a list that is no fact of its members: the
 default functions of a search, what a method takes apart."""
-
-LOWERINGS = [(FLOAT_LOWERINGS, "float64"), (FLOAT_LOWERINGS, "float32"), (INTEGER_LOWERINGS, "int32")]
 
 
 def call(name: str) -> Tree:
@@ -69,11 +60,6 @@ def samples(name: str) -> list[np.ndarray]:
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(((a.view(np.uint64) == b.view(np.uint64)) | (np.isnan(a) & np.isnan(b))).all())
-
-
-@pytest.mark.parametrize("table", [REFERENCE, FLOAT_LOWERINGS, RULES], ids=["reference", "lowering", "dimension rules"])
-def test_a_table_of_floats_has_every_basic_primitive(table):
-    assert set(table) == set(BASIC) == set(FACTS)
 
 
 def test_every_basic_primitive_has_bounds_and_only_primitives_have_some():
@@ -130,27 +116,6 @@ def test_constants_are_folded_to_the_bits_of_compiled_code(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(INEXACT))
-def test_an_inexact_primitive_is_never_folded_by_numpy(name):
-    assert COMPILED[name] is not REFERENCE[name]
-    with pytest.raises(Inexact):
-        EXACT[name](*[np.array([0.7])] * ARITIES[name])
-    at = FACTS[name].exact_at
-    if at is not None:
-        exact = EXACT[name](np.array([at]))
-        assert float(exact[0]).is_integer()
-        assert same_bits(exact, COMPILED[name](np.array([at])))
-
-
-@pytest.mark.parametrize("name", BASIC)
-def test_compiled_code_calls_a_function_for_an_elementary_primitive_only(name):
-    module = ir.Module()
-    emit_program_scalar(module, tree_program(call(name), "float64"), "formula")
-    called = [function.name for function in module.functions if function.blocks and function.name != "formula"]
-    assert bool(called) == FACTS[name].elementary
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("to", EXPORTS)
 def test_an_export_writes_every_basic_primitive_that_is_not_listed_as_absent(to):
     if to in LIBRARIES:
@@ -180,28 +145,6 @@ def test_a_symbolic_expression_is_read_back(name):
     by_name = dict(zip(PARAMETERS, given, strict=False))
     read = evaluate(tree, [by_name[parameter] for parameter in tree.parameters])
     np.testing.assert_allclose(read, evaluate(call(name), given), rtol=1e-12)
-
-
-@pytest.mark.parametrize("table", [REFERENCE, INTEGER_REFERENCE], ids=["floats", "integers"])
-def test_the_reference_takes_as_many_arguments_as_the_arity_says(table):
-    taken = {
-        name: rule.nin if isinstance(rule, np.ufunc) else len(inspect.signature(rule).parameters)
-        for name, rule in table.items()
-    }
-    assert taken == {name: ARITIES[name] for name in table}
-
-
-@pytest.mark.parametrize("width", [1, 8])
-@pytest.mark.parametrize(("table", "dtype"), LOWERINGS, ids=[dtype for _, dtype in LOWERINGS])
-def test_a_lowering_takes_as_many_arguments_as_the_arity_says_and_keeps_their_type(table, dtype, width):
-    numbers = Numbers(dtype, width)
-    for name, rule in table.items():
-        kinds = [numbers.type] * ARITIES[name]
-        function = ir.Function(ir.Module(), ir.FunctionType(numbers.type, kinds), "f")
-        emit = Emitter(ir.IRBuilder(function.append_basic_block()), numbers)
-        assert rule(emit, *function.args).type == numbers.type, name
-        with pytest.raises((TypeError, ValueError, LoweringError)):
-            rule(emit, *function.args[:-1])
 
 
 @pytest.mark.parametrize(("table", "arity"), OPERATORS, ids=["binary", "unary", "comparison", "boolean"])

@@ -29,14 +29,6 @@ def test_rules_take_different_formulas_of_a_front():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("rows", "position"), [(30, 1), (200, 2)])
-def test_the_former_rule_pays_half_a_logarithm_of_the_rows_for_a_node(rows, position):
-    record = replace(RECORD, train_rows=rows, front=json.dumps(FRONT[:3]))
-    costs = [rows * math.log(entry.loss) + entry.size * math.log(rows) for entry in FRONT[:3]]
-    assert costs.index(min(costs)) == position
-    assert RULES["former"](record) == position
-
-
 def test_a_front_is_scored_with_the_chosen_formula_even_if_it_is_not_on_it():
     X, y = np.array([[1.0], [2.0], [3.0]]), np.array([2.0, 4.0, 7.0])
     problem = DataProblem("set", ("x",), X, y)

@@ -49,10 +49,6 @@ def test_formulas_that_shine_prints_are_read_with_the_same_values(tree):
     np.testing.assert_allclose(parse_formula(str(tree), PARAMETERS).predict(X), expected, rtol=1e-12)
 
 
-def test_a_feature_comes_before_a_constant_of_the_same_name():
-    assert parse_formula("pi + 1", ["pi"]).predict(np.array([[10.0]])) == [11.0]
-
-
 def test_a_constant_keeps_all_its_digits():
     assert parse_formula("x + 0.15915494309189535", ["x"]).constants == ("0.15915494309189535",)
 
@@ -71,8 +67,3 @@ def test_size_counts_nodes(text, size):
 def test_other_text_is_rejected(text):
     with pytest.raises(ValueError, match="formula"):
         parse_formula(text, ["x"])
-
-
-def test_a_function_of_too_many_arguments_is_rejected():
-    with pytest.raises(ValueError, match="sin takes 1"):
-        parse_formula("sin(x, x)", ["x"])

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
-
 import numpy as np
 import pytest
-from quality.command import levels_of, main
-from quality.law_scores import LawRecord
 from quality.measurements import anywhere
 from quality.problems import generator
 from quality.random_trees import Drawn, parts, random_problem, size_of, text_of, values_of, worth_finding
-from quality.records import append_record
-from quality.runner import Measure
-from random_formulas import curves_table, draw_curves, scores
 
 A, B = ("x", 0), ("x", 1)
 ONE = Drawn((anywhere(1, 3),), 500).points(np.random.default_rng(0))
@@ -61,44 +54,8 @@ def test_a_formula_that_is_not_what_it_seems_is_drawn_again(tree, X):
     assert not worth_finding(tree, X)
 
 
-def test_a_plain_formula_is_worth_finding():
-    assert worth_finding(("add", ("mul", A, ("sin", B)), ("c", 1.5)), TWO)
-
-
 def test_the_text_of_a_tree_has_its_values_and_nodes():
     tree = ("div", ("square", ("sub", A, B)), ("add", ("c", 1.5), ("exp", B)))
     assert text_of(tree) == "(((a - b))**2/(1.5 + exp(b)))"
     assert size_of(tree) == len(list(parts(tree))) == 9
     np.testing.assert_allclose(values_of(tree, TWO), (TWO[:, 0] - TWO[:, 1]) ** 2 / (1.5 + np.exp(TWO[:, 1])))
-
-
-RECORDS = [
-    LawRecord("nodes8-0", "shine", 0, 0.1, 1.0, 0, 1, verdict="identical", identical=1, constants=1),
-    LawRecord("nodes8-1", "shine", 0, 0.1, 1.0, 0, 1, verdict="no", constants=3),
-    LawRecord("nodes10-0", "shine", 0, 0.1, 1.0, 0, 1, verdict="constants", constants=0),
-    LawRecord("nodes10-1", "shine", 0, 0.1, 1.0, 0, 1, error="failed"),
-]
-
-
-def test_the_table_has_a_column_for_each_number_of_nodes():
-    header, _, line = ([cell.strip() for cell in row.split("|")[1:-1]] for row in curves_table(RECORDS).splitlines())
-    assert header[1:4] == ["8", "10", "all"]
-    assert line == ["shine, 1 s, 1 thread, noise 0.1", "1 / 2 of 2", "1 / 1 of 2", "2 / 3 of 4", "1", "0", "1"]
-
-
-def test_files_of_results_are_compared(tmp_path, capsys):
-    path = tmp_path / "records.csv"
-    for record in RECORDS:
-        append_record(path, record)
-    main(Namespace(compare=[path]), list, curves_table, Measure(LawRecord, scores), draw_curves)
-    assert capsys.readouterr().out.strip() == curves_table(RECORDS)
-
-
-def test_curves_are_drawn(tmp_path):
-    pytest.importorskip("matplotlib")
-    draw_curves(RECORDS, tmp_path / "curves.png", "random formulas")
-    assert (tmp_path / "curves.png").stat().st_size > 1000
-
-
-def test_levels_of_noise_are_a_list():
-    assert levels_of("0,0.01,0.1") == (0.0, 0.01, 0.1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quality.formulas import Formula, parse_formula
 from quality.recovery import Verdict, judge
-from quality.simplification import is_truth, simplified
+from quality.simplification import is_truth
 
 FEATURES = ("x", "y", "z", "w")
 
@@ -80,10 +79,6 @@ def test_a_wrong_constant_is_no_recovery(candidate, truth):
     assert verdict(candidate, truth) == Verdict(False, "no")
 
 
-def test_a_factor_and_an_added_constant_together_are_no_recovery():
-    assert not verdict("2.0*x*y + 1.7", "x*y").recovered
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("degree", [6, 9, 12])
 def test_an_approximation_is_no_recovery_however_accurate(degree):
@@ -101,15 +96,6 @@ def test_a_series_cut_off_below_the_precision_of_float64_is_no_recovery():
     assert not verdict(text, "sin(x)", 0.01, 0.1).recovered
 
 
-@pytest.mark.parametrize("candidate", ["3.0", "x - x", "0.0*x*y"])
-def test_a_constant_is_no_recovery(candidate):
-    assert not verdict(candidate, "x*y").recovered
-
-
-def test_zero_is_not_made_the_truth_by_a_small_factor():
-    assert not verdict("0.00005*x*y + 0.000005*sin(x)*z", "x*y").recovered
-
-
 def test_the_unit_of_the_target_makes_no_difference():
     for unit in ("1e-9", "1e9"):
         assert verdict(f"{unit}*(x*y + 0.000001*z)", "x*y").recovered
@@ -120,26 +106,6 @@ def test_the_unit_of_the_target_makes_no_difference():
 @pytest.mark.parametrize("candidate", ["sqrt(x - 3)", "x + 0.0*log(x - 3)", "1/(x - x)"])
 def test_a_formula_that_is_undefined_in_a_part_of_the_range_is_no_recovery(candidate):
     assert not verdict(candidate, "x").recovered
-
-
-@pytest.mark.parametrize("candidate", ["exp(exp(exp(x)))", "x + exp(-exp(exp(exp(x))))", "sin(exp(exp(x)))"])
-def test_huge_numbers_end_in_no(candidate):
-    assert not verdict(candidate, "x", seconds=5).recovered
-
-
-def test_a_sum_over_whole_numbers_is_judged_at_whole_numbers():
-    assert judge(read("harmonic(x) + 2"), read("harmonic(x)"), [(1, 50)] * 4) == Verdict(True, "difference")
-    assert not judge(read("log(x) + 0.5/x"), read("harmonic(x)"), [(1, 50)] * 4).recovered
-
-
-def test_whole_exponents_stay_whole_where_others_are_not_defined():
-    assert verdict("1.00001*(x*x*x - 0.0000001)", "x**3", -1, 1) == Verdict(True, "factor")
-    assert verdict("x**3.0 + 1e-9*y", "x**3", -1, 1) == Verdict(True, "factor")
-
-
-def test_it_gives_up_when_its_time_is_over():
-    ticks = itertools.count()
-    assert verdict("sin(0.9999*x)", "sin(x)", seconds=1, clock=lambda: next(ticks)) == Verdict(False, "undecided")
 
 
 TRUTHS = (
@@ -170,14 +136,6 @@ def test_weights_and_offsets_everywhere_do_not_hide_the_truth(truth, size, seed)
     ).recovered
 
 
-@settings(max_examples=15)
-@given(st.sampled_from(TRUTHS[1:3] + TRUTHS[4:]), st.floats(0.005, 0.1))
-def test_one_wrong_weight_is_seen(truth, change):
-    """Each has a feature whose scale is neither a factor of the whole nor compensated elsewhere."""
-    wrong = re.sub(r"\bx\b", f"({1 + change!r}*x)", truth, count=1)
-    assert verdict(wrong, truth, 1, 2).recovered == (truth == "x*(1 + y*cos(z))")
-
-
 @pytest.mark.parametrize(
     ("candidate", "truth", "answer"),
     [
@@ -193,12 +151,3 @@ def test_one_wrong_weight_is_seen(truth, change):
 def test_sympy_is_asked_as_srbench_does(candidate, truth, answer):
     pytest.importorskip("sympy")
     assert is_truth(read(candidate), read(truth), [True] * 4) == answer
-
-
-@pytest.mark.slow
-def test_sympy_answers_from_a_process_that_is_ended():
-    pytest.importorskip("sympy")
-    bounds = [(1.0, 5.0)] * 4
-    assert simplified("2.0*x*y", "x*y", FEATURES, bounds, 30) == "yes"
-    assert simplified("2.0*x*", "x*y", FEATURES, bounds, 30) == "failed"
-    assert simplified("x*y", "x*y", FEATURES, bounds, -4.99) == "timeout"

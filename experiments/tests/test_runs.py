@@ -9,13 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from quality import runner
-from quality.command import chosen, interpreter, seeds_of
-from quality.engines import Found, Task, run_gplearn, run_pyoperon, run_shine
+from quality.engines import Task, run_gplearn, run_pyoperon, run_shine
 from quality.problems import FormulaProblem, Split, Uniform, generator
 from quality.records import Record, Run, append_record, read_records
 from quality.scoring import r2, score
-from quality.summary import accuracy_table, comparison, recovery_table, save_plot
-from quality.worker import read_task, write_task
+from quality.summary import recovery_table
 
 PRODUCT = FormulaProblem("Test-1", ("m", "h"), "m*h", Uniform(((1, 5), (1, 5)), 100), Uniform(((1, 5), (1, 5)), 50))
 RUN = Run("Test-1", "shine", 0, 0.0, 20.0, 0, 1)  # it ends when the loss is zero
@@ -34,11 +32,6 @@ def test_r2_is_one_minus_the_share_of_the_variance_that_is_left():
     assert r2(target, np.full(4, 2.5)) == 0.0
     assert r2(target, np.array([1.0, 2.0, 3.0, 5.0])) == pytest.approx(0.8)
     assert r2(target, -target) < 0
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_prediction_that_is_not_finite_is_worse_than_any_other(bad):
-    assert r2(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, bad])) == -math.inf
 
 
 def test_a_score_measures_each_half_by_itself():
@@ -70,15 +63,6 @@ def test_a_file_with_other_columns_is_rejected(tmp_path):
     (tmp_path / "runs.csv").write_text("problem,engine\nTest-1,shine\n", encoding="utf-8")
     with pytest.raises(ValueError, match="other columns"):
         read_records(tmp_path / "runs.csv", Record)
-
-
-def test_a_task_comes_back_from_its_file(tmp_path):
-    given = task(1.5)
-    write_task(tmp_path / "task.npz", "gplearn", given)
-    engine, read = read_task(tmp_path / "task.npz")
-    assert (engine, read.features, read.budget, read.threads, read.seed) == ("gplearn", ["m", "h"], 1.5, 1, 0)
-    np.testing.assert_array_equal(read.X, given.X)
-    np.testing.assert_array_equal(read.y, given.y)
 
 
 def test_runs_that_are_in_the_file_are_not_repeated(tmp_path, monkeypatch):
@@ -123,12 +107,6 @@ def test_a_worker_that_fails_or_hangs_is_a_line_of_the_table(tmp_path, script, l
     assert (record.run, record.r2_test, record.recovered) == (RUN, -math.inf, "")
 
 
-@pytest.mark.parametrize("text", ["m*", "open('x')", "m*q"])
-def test_a_text_that_is_no_formula_is_a_line_of_the_table(monkeypatch, text):
-    monkeypatch.setattr(runner, "_search", lambda *ignored: Found(text, text, 1.0))
-    assert "formula" in runner.execute(RUN, PRODUCT, sys.executable).error
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("run", "module", "seconds"),
@@ -158,49 +136,3 @@ def test_the_table_counts_recommended_and_most_accurate_formulas():
     assert lines["all"] == ["4", "1 / 2", "2 / 3", "2 / 2", "1 / 2", "3 / 0", "0.5", "1"]
     assert lines["Test"][:2] == ["2", "1 / 2"]
     assert lines["expressible ones"][0] == "3"
-
-
-def test_the_table_of_real_data_has_medians_and_counts_failures_as_worst():
-    records = [replace(RECORD, seed=seed, r2_test=value) for seed, value in enumerate((0.2, 0.4, 0.9))]
-    records.append(replace(RECORD, seed=3, error="failed", r2_test=-math.inf))
-    last = [cell.strip() for cell in accuracy_table(records).splitlines()[-1].split("|")[1:-1]]
-    assert (last[1], last[2], last[3].split(" / ")[0], last[-1]) == ("median of all", "4", "0.3", "1")
-
-
-def test_settings_of_files_are_compared_by_the_problems_they_share():
-    other = [replace(RECORD, recovered="no", size=9), replace(RECORD, problem="Other-1")]
-    legend, lines = comparison({"a.csv": [RECORD], "b.csv": [*other, replace(RECORD, budget=3.0)]}).split("\n\n")
-    assert legend.splitlines() == [
-        "1 is a.csv: shine, 20 s, 1 thread",
-        "2 is b.csv: shine, 20 s, 1 thread",
-        "3 is b.csv: shine, 3 s, 1 thread",
-    ]
-    assert [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines.splitlines()[2:]] == [
-        ["Test-1", "1 of 1", "inf", "3", "0 of 1", "inf", "9", "1 of 1", "inf", "3"]
-    ]
-
-
-def test_a_plot_is_written(tmp_path):
-    pytest.importorskip("matplotlib")
-    save_plot([RECORD, replace(RECORD, engine="other", r2_test=0.5, accurate_r2_test=0.9)], tmp_path / "a.png", "runs")
-    assert (tmp_path / "a.png").stat().st_size > 1000
-
-
-def test_seeds_are_a_count_or_a_list():
-    assert seeds_of("3") == (0, 1, 2)
-    assert seeds_of("0,5,7") == (0, 5, 7)
-    assert seeds_of("5,") == (5,)
-
-
-def test_problems_are_chosen_by_name_or_family():
-    other = replace(PRODUCT, name="Other-1")
-    problems = [PRODUCT, other, replace(PRODUCT, name="Test-2")]
-    assert chosen(problems, "") == problems
-    assert [problem.name for problem in chosen(problems, "Test")] == ["Test-1", "Test-2"]
-    assert chosen(problems, "Other-1") == [other]
-    with pytest.raises(SystemExit, match="unknown problem 'Nobody'"):
-        chosen(problems, "Test,Nobody")
-
-
-def test_an_interpreter_is_known_by_its_full_path():
-    assert interpreter(sys.executable) == sys.executable

@@ -12,22 +12,14 @@ FOLDER = Path(__file__).parent
 
 CAMPAIGNS = {
     "agents": ["--calls", "14"],
-    "agreement": ["--pairs", "20000", "--rows", "300", "--largest", "200"],
-    "awkward_files": ["--seconds", "5", "--tables", "houses", "deposits", "paint", "meeting", "excel"],
-    "compile_leak": ["--compiles", "100"],
-    "doors": ["--tries", "40"],
+    "agreement": ["--pairs", "5000", "--rows", "300", "--largest", "200"],
+    "awkward_files": ["--seconds", "5", "--tables", "houses", "meeting", "excel"],
     "false_losses": ["--evaluations", "5000", "--generations", "3"],
-    "fork_storm": ["--forks", "5"],
-    "fuzz_dynamics": ["--fits", "12", "--seconds", "40"],
-    "fuzz_fit": ["--cases", "10"],
-    "fuzz_graphs": ["--files", "200", "--folder", "fuzz"],
-    "fuzz_programs": ["--fits", "12"],
-    "kill_and_resume": ["--kills", "5", "--generations", "8", "--kinds", "plain"],
-    "poisoned_cache": ["--cases", "40"],
+    "fuzz_dynamics": ["--fits", "4", "--seconds", "20"],
+    "fuzz_graphs": ["--files", "60", "--folder", "fuzz"],
+    "fuzz_programs": ["--fits", "6"],
     "run_ptx": ["make", "kernels"],
-    "simplify": ["--formulas", "100", "--milliseconds", "1000"],
-    "tiny_fits": ["--cases", "25", "--workers", "1"],
-    "write_faults": ["--faults", "4"],
+    "tiny_fits": ["--cases", "4", "--workers", "1"],
 }
 """Options for a few cases of each script of this folder."""
 

@@ -53,30 +53,6 @@ def table(text: str) -> tuple[list[str], np.ndarray]:
     return heading.split(","), np.array([[float(cell) for cell in row.split(",")] for row in rows])
 
 
-def test_each_start_is_integrated_along_the_times(spring: str) -> None:
-    heading, rows = table(shine("predict", spring, "start.csv", "--times", "0:3:0.5").stdout)
-    assert heading == ["start", "time", "x", "speed in m/s"]
-    first = rows[rows[:, 0] == 0]
-    np.testing.assert_allclose(first[:, 1], np.arange(7) * 0.5)
-    np.testing.assert_allclose(first[:, 2], np.cos(first[:, 1]), atol=1e-7)
-    np.testing.assert_allclose(rows[7:, 2], 2 * np.sin(first[:, 1]), atol=1e-7)
-
-
-def test_without_times_those_of_the_file_are_taken(spring: str) -> None:
-    Path("along.csv").write_text("time,x,speed in m/s\n1,1,0\n2,,\n4,,\n")
-    heading, rows = table(shine("predict", spring, "along.csv", "--interval", "0.95").stdout)
-    assert heading[3:] == ["x low", "x high", "speed in m/s low", "speed in m/s high"]
-    np.testing.assert_allclose(rows[:, 1], np.cos(rows[:, 0] - 1), atol=1e-7)
-    assert (rows[1:, 3] < rows[1:, 1]).all()
-    assert (rows[1:, 1] < rows[1:, 4]).all()
-
-
-def test_predictions_may_go_to_a_file_of_any_format(spring: str) -> None:
-    found = shine("predict", spring, "start.csv", "--times", "0:1:0.5", "--out", "states.npz", "--json")
-    assert json.loads(found.stdout) == {"rows": 6, "file": "states.npz"}
-    assert np.load("states.npz")["x"][0] == 1.0
-
-
 def test_the_result_says_all_of_the_systems(spring: str) -> None:
     record = json.loads(Path("runs/spring/result.json").read_text())
     assert record["best"]["expression"] == "x' = speed_in_m_s; speed_in_m_s' = -1.0*x"
@@ -134,26 +110,14 @@ def test_the_report_has_trajectories_and_the_phase_portrait(spring: str) -> None
         assert part in page
 
 
-def test_axes_of_the_report_have_units(spring: str) -> None:
-    units = "dynamics.units={x: m, speed in m/s: m/s, time: s}"
-    assert shine("evolve", "spring.yaml", "--out", "runs/units", "--set", units).exit_code == 0
-    shine("report", "units")
-    page = Path("runs/units/report.html").read_text()
-    assert all(f">{label}<" in page for label in ("x [m]", "speed_in_m_s [m/s]", "time [s]"))
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("predict", "spring", "start.csv", "--times", "3:0:0.1"), "--times 3:0:0.1: must be FIRST:LAST:STEP"),
-        (("predict", "spring", "start.csv", "--times", "0:1e9:1e-9"), "with at most 10000000 times"),
-        (("predict", "spring", "start.csv", "--times", "0:1"), "must be FIRST:LAST:STEP, such as 0:20:0.1"),
         (("predict", "spring", "start.csv"), "has no column 'time' of times; give them by --times, such as 0:20:0.1"),
         (("export", "spring", "--to", "c", "--name", "my law"), "--name my law: is no name of a function"),
-        (("predict", "spring", "start.csv", "--times", "0:1:0.1", "--index", "5"), "has the indices 0 to 1"),
         (("predict", "spring", "start.csv", "--times", "0:1:0.1", "--out", "a.doc"), "--out a.doc: files end in"),
         (("export", "spring", "--to", "excel"), "no such format for dynamics; use one of python, c"),
-        (("export", "spring", "--to", "python", "--name", "1"), "--name 1"),
         (("next", "spring"), "is a result of dynamics, which shine predict, export, report and summary take"),
         (("summary", "spring", "--exact", "2"), "--exact is for runs of one target"),
         (("evolve", "spring.yaml", "--set", "data.target=x"), "data.target: is not for dynamics"),
@@ -161,7 +125,6 @@ def test_axes_of_the_report_have_units(spring: str) -> None:
         (("config", "check", "spring.yaml", "--set", "fitness.noise=log"), "fitness.noise: is not for dynamics"),
         (("evolve", "spring.yaml", "--set", "dynamics.state=[x]"), 'did you mean "states"?'),
         (("evolve", "spring.yaml", "--set", "dynamics.time=tme"), "there is no column 'tme'"),
-        (("evolve", "spring.yaml", "--set", "dynamics.states=[x, run]"), "a column is used twice among"),
         (("evolve", "spring.yaml", "--set", "dynamics.run=null"), "column 'run' holds text"),
     ],
 )
@@ -171,12 +134,6 @@ def test_wrong_uses_get_one_line(spring: str, arguments: tuple[str, ...], messag
     found = shine(*arguments)
     assert found.exit_code == 2, found.stderr
     assert message in found.stderr
-
-
-def test_a_damaged_result_is_told(spring: str) -> None:
-    path = Path("runs/spring/result.json")
-    path.write_text(path.read_text().replace('"nats": -100.0', '"nats": "few"'))
-    assert "is damaged" in shine("predict", spring, "start.csv", "--times", "0:1:0.5").stderr
 
 
 def test_a_map_with_a_lag_goes_from_file_to_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -248,29 +205,6 @@ def test_known_parts_with_options_and_a_conserved_quantity_reach_the_search(
     assert "dynamics: conserve and template are both given" in both.stderr
 
 
-@pytest.mark.slow
-def test_known_parts_with_constants_by_run_go_from_file_to_predictions(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = [f"{t},{math.exp(-k * t)!r},{name}" for name, k in (("slow", 0.5), ("fast", 2)) for t in np.arange(30) / 10]
-    Path("decay.csv").write_text("\n".join(["t,x,cup", *rows, ""]))
-    template = "x' = -k[run]*x"
-    config = f'data: {{path: decay.csv}}\ndynamics: {{time: t, states: [x], run: cup, template: "{template}"}}\n'
-    Path("decay.yaml").write_text(config + "stop: {seconds: 40}\n")
-    assert "x' = -k[run]*x" in shine("evolve", "decay.yaml").stdout
-    Path("start.csv").write_text("x,cup\n1,fast\n3,slow\n")
-    _, found = table(shine("predict", "decay", "start.csv", "--times", "0:2:1").stdout)
-    np.testing.assert_allclose(found[:3, 2], np.exp([0, -2, -4]), rtol=1e-5)
-    np.testing.assert_allclose(found[3:, 2], 3 * np.exp([0, -0.5, -1]), rtol=1e-5)
-    assert '{"fast", "slow"}' in shine("export", "decay", "--to", "c").stdout
-    assert shine("report", "decay").exit_code == 0
-    Path("start.csv").write_text("x,cup\n1,other\n")
-    assert "give run=, one of" in shine("predict", "decay", "start.csv", "--times", "0:2:1").stderr
-    wrong = shine("evolve", "decay.yaml", "--set", "dynamics.template=y' = 1")
-    assert "dynamics.template: template: 'y' is no state" in wrong.stderr
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -293,14 +227,6 @@ def test_the_constants_have_a_summary(spring: str) -> None:
     assert lines[-2].split() == ["speed_in_m_s'[0]", "-1", "0.01", "-1.0196", "-0.9804"]
     found = json.loads(shine("summary", spring, "--index", "0", "--json").stdout)
     np.testing.assert_allclose(found["conf_int"]["x'[0]"], [0.8804, 0.9196], atol=1e-4)
-
-
-def test_a_system_without_constants_has_a_report_and_a_summary(monkeypatch: pytest.MonkeyPatch, spring: str) -> None:
-    monkeypatch.setattr(run, "find_dynamics", known_search(("speed_in_m_s", "-x")))
-    assert shine("evolve", "spring.yaml", "--out", "bare").exit_code == 0
-    for command in ("summary", "report"):
-        found = shine(command, "bare")
-        assert found.exit_code == 0, found.stderr
 
 
 def test_a_configuration_is_checked_without_a_search(spring: str) -> None:

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from cli.commandline import ENDLESS, PRODUCTS, shine
 
-from shine.evaluate.scores import Scores
 from shine.faces.cli.output import front_table
-from shine.faces.progress import progress_text, share_over
 from shine.faces.runs.keeping import Notice
-from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.parse import parse
-from shine.lang.population import Population
 from shine.runs import read_result
-from shine.search.evolution.observers import Progress
-from shine.search.evolution.settings import StopSettings
 from shine.search.models.model import Model
 from shine.search.models.result import Result
 
@@ -53,13 +46,6 @@ def test_a_folder_that_cannot_be_made_is_a_failure(small: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "error: runs/small: cannot be written: Not a directory\n")
 
 
-def test_the_kept_configuration_repeats_the_run(small: Path) -> None:
-    shine("evolve", small, "--seed", "5", "--out", "one")
-    shine("evolve", "one/config.yaml", "--out", "two")
-    assert Path("one/front.csv").read_text() == Path("two/front.csv").read_text()
-    assert Path("one/config.yaml").read_text() == Path("two/config.yaml").read_text()
-
-
 STAGNANT = [*ENDLESS, "--set", "stop.generations=null", "--set", "stop.seconds=null", "--set", "stop.stagnation=3"]
 
 
@@ -74,21 +60,6 @@ def test_a_run_that_stagnates_ends_and_goes_on_if_it_may_wait_longer(small: Path
     on = shine("resume", "run", "--set", f"stop.stagnation={ended + 2}")
     assert on.exit_code == 0
     assert read_result("run").generations > ended
-
-
-def test_progress_needs_no_limit_of_generations() -> None:
-    nobody = Population(np.zeros((0, 3), np.int16), np.zeros((0, 3)), np.zeros(0, np.int64), PrimitiveSet((), ("a",)))
-    progress = Progress(30, 1000, 2.0, nobody, Scores(np.zeros(0), np.zeros(0), np.zeros(0)))
-    told = {
-        (None, 8.0): ("generation 30, ", 0.25),
-        (60, 8.0): ("generation 30/60, ", 0.5),
-        (None, None): ("generation 30, ", 0.0),
-        (10, 1.0): ("generation 30/10, ", 1.0),
-    }
-    for (generations, seconds), (text, share) in told.items():
-        stop = StopSettings(generations, seconds)
-        assert progress_text(progress, stop).startswith(text)
-        assert share_over(progress, stop) == share
 
 
 def test_a_finished_run_is_printed_again_with_a_note(run: Path) -> None:

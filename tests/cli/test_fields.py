@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -57,16 +56,6 @@ def test_the_fields_of_a_start_are_integrated(waves: str) -> None:
     np.testing.assert_allclose(rows[:, 0], np.repeat(T, X.size))
     np.testing.assert_allclose(rows[:, 1], np.tile(X, T.size), atol=1e-5)
     np.testing.assert_allclose(rows[:, 2].reshape(T.size, X.size), FIELD, atol=0.02)
-
-
-def test_a_run_is_read_back_as_it_was(waves: str) -> None:
-    record = json.loads(Path("runs/waves/result.json").read_text())
-    assert record["target"] == "height"
-    assert len(record["steps"]) == 2
-    assert record["best"]["expression"].startswith("height_t = ")
-    page = shine("report", waves)
-    assert page.exit_code == 0, page.stderr
-    assert "height at t = 2" in Path("runs/waves/report.html").read_text()
 
 
 @pytest.mark.slow

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from cli.commandline import process, shine
+from cli.commandline import shine
 
 import shine as package
 from shine.base.errors import DISTRIBUTION
@@ -56,25 +55,6 @@ def test_the_cache_is_counted_and_cleared_and_nothing_else_goes(cache: Path) -> 
     assert "3 entries" not in shine("info", "--clear-cache").stdout
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no modes")
-def test_a_cache_that_others_may_write_is_said_not_to_be_used(cache: Path) -> None:
-    cache.mkdir()
-    cache.chmod(0o777)
-    facts = json.loads(shine("info", "--json").stdout)["cache"]
-    assert "others may write to it" in facts["problem"] and "chmod go-w" in facts["problem"]
-    assert "not used" in shine("info").stdout
-
-
-@pytest.mark.slow
-def test_code_that_a_search_compiles_is_in_the_cache(cache: Path, small: Path) -> None:
-    done = process("evolve", small, "--set", "fitness.tier=machine", "--quiet")  # this one may have compiled it already
-    assert done.returncode == 0, done.stderr
-    facts = json.loads(shine("info", "--json").stdout)["cache"]
-    sizes = [path.stat().st_size for path in cache.iterdir() if path.name != ".secret"]
-    assert facts["entries"] == len(sizes) > 0
-    assert facts["bytes"] == sum(sizes)
-
-
 def test_extras_are_those_of_the_metadata_with_what_is_installed(cache: Path) -> None:
     extras = json.loads(shine("info", "--json").stdout)["extras"]
     assert set(extras) == set(metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or ())
@@ -84,15 +64,6 @@ def test_extras_are_those_of_the_metadata_with_what_is_installed(cache: Path) ->
                 assert metadata.version(name) == version
             except metadata.PackageNotFoundError:
                 assert version is None
-
-
-def test_without_a_home_there_is_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    def homeless() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr("shine.compiler.llvm.cache.cache_folder", homeless)
-    result = shine("info", "--clear-cache", "--json")
-    assert json.loads(result.stdout)["cache"] == {"folder": None, "entries": 0, "bytes": 0, "removed": 0}
 
 
 def test_bench_prints_json_instead_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,11 +88,3 @@ def test_without_a_browser_the_address_is_told(small, monkeypatch):
     assert done.exit_code == 0
     assert "live page, for you alone: http://127.0.0.1:" in done.stderr
     assert "no browser can be opened" in done.stderr
-
-
-@pytest.mark.slow
-def test_the_result_is_the_same_with_a_page_that_nobody_touches(small):
-    assert shine("evolve", small, "--out", "plain").exit_code == 0
-    assert shine("evolve", small, "--out", "live", "--live").exit_code == 0
-    fronts = [json.loads((small.parent / name / "result.json").read_text())["front"] for name in ("plain", "live")]
-    assert fronts[0] == fronts[1]

@@ -34,16 +34,6 @@ def tied_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def test_its_json_has_the_points_by_heading(tied_run: Path) -> None:
-    done = shine("next", tied_run, "--box", "t [s]=0.5:10", "--box", "count=3", "-n", "2", "--json")
-    told = json.loads(done.stdout)
-    assert len(told["points"]) == 2 and 0 <= told["decides"] <= 1
-    for point in told["points"]:
-        assert set(point) == {"t [s]", "metal", "count"} and point["count"] == 3
-        assert point["metal"] in ("iron", "tin", "zinc") and 0.5 <= point["t [s]"] <= 10
-    assert len(told["formulas"]) == len(told["weights"]) == len(told["values"])
-
-
 def test_without_the_data_a_note_says_so(tied_run: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(tied_run, tmp_path / "run"))
     text = (copy / "config.yaml").read_text().replace("rows.csv", "gone.csv")

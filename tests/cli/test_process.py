@@ -16,8 +16,6 @@ import pytest
 from cli.commandline import ENDLESS, await_text, command, environment, process, shine, started
 from helpers.markers import mostly_slow
 
-from shine.faces.cli.progress import Lines
-from shine.faces.progress import Status
 from shine.runs import read_result
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes as Unix has them")
@@ -46,23 +44,6 @@ def test_an_interrupted_run_keeps_and_prints_what_it_found_and_can_go_on(small: 
     resumed = shine("resume", "runs/small", "--set", "stop.loss=1", "--json")
     assert resumed.exit_code == 0, resumed.stderr
     assert json.loads(resumed.stdout)["stopped_by"] == "loss"
-
-
-@pytest.mark.slow
-def test_a_disk_that_fills_up_does_not_stop_a_run_and_fails_at_the_end(small: Path) -> None:
-    line = " ".join(f"'{word}'" for word in command("evolve", small, *ENDLESS, "--set", "stop.generations=300"))
-    limited = ["sh", "-c", f"ulimit -f 64; {line}"]  # files of 32 KB
-    done = subprocess.run(limited, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1
-    begun, *lines = done.stderr.splitlines()
-    assert begun == "searching, and keeping the run in runs/small"
-    # It also reports stages and first compilations, and that their code cannot be kept.
-    others = ("compiling ", "refining ", "generation ", "searching, ", "warning: Compiled code is not kept, ")
-    errors = [line for line in lines if not line.startswith(others)]
-    assert errors[0].startswith("error: runs/small/log.jsonl: cannot be written: File too large; ")
-    assert not [line for line in errors if not line.startswith("error: ")]
-    assert done.stdout.splitlines()[-1] == "what could be written is in runs/small"
-    assert read_result("runs/small").generations == 300
 
 
 def answers_signals(running: subprocess.Popen[str]) -> bool:
@@ -111,14 +92,6 @@ def stubborn(*arguments: str) -> subprocess.Popen[str]:
     assert running.stdout is not None
     assert running.stdout.readline() == "ready\n"
     return running
-
-
-@pytest.mark.slow
-def test_a_process_that_does_not_end_by_itself_is_ended() -> None:
-    running = stubborn()
-    running.send_signal(signal.SIGTERM)
-    assert running.communicate(timeout=60)[1] == "error: interrupted\n"
-    assert running.returncode == 143
 
 
 @pytest.mark.slow
@@ -174,12 +147,6 @@ def test_a_reader_that_leaves_early_is_no_error(arguments: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_without_a_reader_is_kept(small: Path) -> None:
-    assert without_reader("evolve", str(small), "--quiet") == (1, b"")
-    assert read_result("runs/small").stopped_by == "loss"
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize(
     "arguments",
@@ -200,21 +167,6 @@ def closed(descriptors: str, *arguments: str | Path) -> subprocess.CompletedProc
     return subprocess.run(
         ["sh", "-c", line], env=environment(), capture_output=True, text=True, timeout=60, check=False
     )
-
-
-@pytest.mark.slow
-def test_a_closed_output_harms_no_file(small: Path) -> None:
-    done = closed(">&- 2>&-", "evolve", small)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert read_result("runs/small").stopped_by == "loss"
-    assert all(json.loads(line) for line in Path("runs/small/log.jsonl").read_text().splitlines())
-
-
-@pytest.mark.slow
-def test_an_object_file_needs_somewhere_to_go() -> None:
-    done = closed(">&-", "jit", "a", "--emit", "obj")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: an object file is binary and not for a terminal; name a file with --out")
 
 
 def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
@@ -250,60 +202,6 @@ def test_a_terminal_gets_progress_and_lines_that_fit(small: Path) -> None:
     assert code == 0, shown
     assert re.search(r"\| generation \d+/300, loss ", shown) and "\x1b" not in shown.splitlines()[-1]
     assert read_result("runs/small").generations == 300
-
-
-STAGES = [
-    "searching, and keeping the run in runs/small",
-    "looking for formulas to start from",
-    "compiling the machine that evaluates formulas; it is kept for the next time",
-]
-"""Stages before the first generation, with an empty cache."""
-SEEDED = ["--set", "evolution.seeding=0.5", "--set", "fitness.tier=machine"]
-
-
-@pytest.mark.slow
-def test_a_terminal_shows_every_stage_from_the_beginning(small: Path, tmp_path: Path) -> None:
-    code, shown = on_a_terminal("evolve", small, *SEEDED, SHINE_CACHE_DIR=str(tmp_path / "new"))
-    assert code == 0, shown
-    places = [shown.find(stage[:50]) for stage in ("reading small.yaml and its data", *STAGES)]
-    assert -1 not in places and places == sorted(places), shown
-    # After an inner stage, the outer one goes on.
-    assert shown.rfind(STAGES[1]) > places[-1]
-
-
-@pytest.mark.slow
-def test_where_there_is_no_terminal_every_stage_is_a_line(small: Path, tmp_path: Path) -> None:
-    done = process("evolve", small, *SEEDED, env=environment(SHINE_CACHE_DIR=str(tmp_path / "new")))
-    assert done.returncode == 0
-    assert [line for line in done.stderr.splitlines() if line in STAGES] == STAGES
-    again = process("evolve", small, *SEEDED, env=environment(SHINE_CACHE_DIR=str(tmp_path / "new")))
-    told = [line for line in again.stderr.splitlines() if not re.search(r", \d+ s|^generation", line)]
-    assert told == [STAGES[0] + "-2", STAGES[1], "refining the best formulas"]
-
-
-def test_a_long_stage_is_a_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    now = [0.0]
-    lines = Lines(Status(None, lambda: now[0]))
-    lines.enter("looking")
-    for now[0] in range(1, 25):
-        lines.tick()
-    assert capsys.readouterr().err.splitlines() == ["looking", "looking, 10 s", "looking, 20 s"]
-
-
-def test_lines_tell_of_generations_now_and_then(monkeypatch: pytest.MonkeyPatch, small: Path) -> None:
-    monkeypatch.setattr("shine.faces.progress.PAUSE", 0.0)
-    result = shine("evolve", small, *ENDLESS, "--set", "stop.generations=3")
-    told = [line.partition(",")[0] for line in result.stderr.splitlines()]
-    told = [line for line in dict.fromkeys(told) if line.startswith("generation")]
-    every = [f"generation {n}/3" for n in range(4)]
-    # Where code is compiled first, generations within a sixtieth of the time so far are passed over.
-    assert told == [line for line in every if line in told] and {every[0], every[-1]} <= set(told)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("option", mostly_slow(["--quiet", "--json"], fast=["--json"]))
-def test_output_for_programs_has_no_lines_beside_it(small: Path, option: str) -> None:
-    assert process("evolve", small, *SEEDED, option).stderr == ""
 
 
 @pytest.mark.slow

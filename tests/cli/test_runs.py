@@ -25,13 +25,6 @@ def test_the_table_has_a_line_for_each_run(runs: Path):
     assert any(line.endswith("2*exp(x)") for line in lines)
 
 
-def test_only_files_are_shown_without_their_folder(runs: Path):
-    config = Path("runs/möbel/config.yaml")
-    config.write_text(config.read_text().replace('path: "/data/plants.csv"', "generate: {target: log(a/b)}"))
-    shown = {tuple(line.split()[:4:3]) for line in shine("runs").stdout.splitlines()[1:]}
-    assert shown == {("plants", "plants.csv"), ("möbel", "log(a/b)")}
-
-
 def test_nothing_found_is_told(runs: Path):
     assert shine("runs", "--uses", "sin").stdout == "no run meets these conditions\n"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -69,18 +68,6 @@ def test_a_run_tells_and_remembers_and_predictions_follow(flats: Path) -> None:
     assert result.stderr == "note: new.csv: no prediction for 1 of 2 rows, where values are missing: 1 in 'size (m²)'\n"
     assert json.loads(shine("predict", "run", "new.csv", "--json").stdout)["prediction"] == [expected, None]
     assert shine("resume", "run").exit_code == 0
-
-
-def test_a_run_of_before_has_no_preparation(flats: Path) -> None:
-    with Path("plain.csv").open("w", newline="") as stream:
-        csv.writer(stream).writerows([["a", "price"], *([x, 2 * x] for x in range(9))])
-    plain = ["--set", "data.path=plain.csv", "--set", "data.missing=error"]
-    assert shine("evolve", flats, "--out", "run", *plain).exit_code == 0
-    path = Path("run/result.json")
-    record = json.loads(path.read_text())
-    assert record.pop("preparation") is None
-    path.write_text(json.dumps(record))
-    assert len(shine("predict", "run", "plain.csv").stdout.splitlines()) == 10
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,6 @@ run must end the same from an earlier checkpoint, or be refused; a damaged check
 from __future__ import annotations
 
 import os
-import random
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,42 +16,10 @@ from helpers.faulty_system import FaultySystem
 from helpers.run_folders import newest_good
 
 from shine.base import files
-from shine.base.errors import ExportError
 from shine.faces.config import read_job
 from shine.faces.runs import keeping
-from shine.faces.runs.checkpoints import Checkpoint, DamagedCheckpointError, Shelf, read_checkpoint
+from shine.faces.runs.checkpoints import Checkpoint, Shelf
 from shine.runs import Notice, chosen_folder, open_run, resume_job, run_job
-
-CONFIG = """
-data: {generate: {rows: 40, features: {a: {uniform: {low: 1, high: 2}}}, target: a**1.5}}
-evolution: {population: 30, max_size: 7, seeding: 0.0}
-stop: {generations: 6, seconds: null}
-"""
-
-
-def cut(content: bytearray, rng: random.Random) -> None:
-    """Cut off the end."""
-    del content[rng.randrange(len(content)) :]
-
-
-def turn(content: bytearray, rng: random.Random) -> None:
-    """Flip a bit."""
-    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-
-
-def blank(content: bytearray, rng: random.Random) -> None:
-    """Overwrite a block."""
-    start = rng.randrange(len(content))
-    content[start : start + 4096] = bytes(len(content[start : start + 4096]))
-    content[rng.randrange(len(content))] ^= 255
-
-
-def append(content: bytearray, rng: random.Random) -> None:
-    """Append bytes."""
-    content += rng.randbytes(rng.randrange(1, 100))
-
-
-DAMAGES: tuple[Callable[[bytearray, random.Random], None], ...] = (cut, turn, blank, append)
 
 
 class WatchedShelf(Shelf):
@@ -101,28 +66,3 @@ def write_fault(scratch: Path, expected: list[dict[str, Any]], system: FaultySys
         return f"{call}: {len(told)} messages"
     resume_job(folder, tell=told.append)
     return "" if rows(folder) == expected else f"{call}: another front after resuming"
-
-
-def damage(scratch: Path, expected: list[dict[str, Any]], rng: random.Random) -> str:
-    """One finished run whose last checkpoints are damaged; the fault found in resuming it, or an empty text."""
-    folder = scratch / "run"
-    shutil.copytree(scratch / "whole", folder)
-    (folder / "result.json").unlink()
-    how, paths = rng.choice(DAMAGES), Shelf(folder).paths
-    damaged = paths[: rng.randint(1, len(paths))]
-    for path in damaged:
-        content = bytearray(path.read_bytes())
-        how(content, rng)
-        path.write_bytes(content)
-        try:
-            read_checkpoint(path)
-            return f"{how.__name__}: was read"
-        except DamagedCheckpointError:
-            pass
-    try:
-        resume_job(folder, tell=lambda notice: None)
-    except ExportError:
-        return "" if len(damaged) == len(paths) else f"{how.__name__}: refused"
-    if len(damaged) == len(paths):
-        return f"{how.__name__}: went on from nothing"
-    return "" if rows(folder) == expected else f"{how.__name__}: another front"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import random
 from typing import Any
 
 
@@ -50,9 +49,3 @@ FAULTS = {
     "close": (errno.EIO, errno.ENOSPC),
     "replace": (errno.EACCES, errno.ENOSPC, errno.EROFS),
 }
-
-
-def random_system(rng: random.Random) -> FaultySystem:
-    """A system with a random fault."""
-    call = rng.choice(list(FAULTS))
-    return FaultySystem(call, rng.randint(1, 25), rng.choice(FAULTS[call]), rng.random() < 0.5)

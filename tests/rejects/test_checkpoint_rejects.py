@@ -83,11 +83,6 @@ def signed(members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> 
     return content + hashlib.sha256(content).hexdigest().encode()
 
 
-@pytest.mark.slow
-def test_the_checkpoint_itself_goes_on(run: Path, good: Checkpoint, tmp_path: Path) -> None:
-    assert resumed(run, checkpoint_bytes(good), tmp_path / "r") is None
-
-
 HEADERS = [
     ("generation", -1, "generation must be a whole number from 0"),
     ("generation", HUGE, "generation must be a whole number from 0"),
@@ -284,7 +279,7 @@ def contents(good: Checkpoint, seed: int) -> Iterator[bytes]:
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_damaged_checkpoint_is_resumed_or_refused(seed: int, run: Path, good: Checkpoint, tmp_path: Path) -> None:
     every = contents(good, seed)
     outcomes = [resumed(run, next(every), tmp_path / "r") for _ in range(40)]

@@ -28,17 +28,13 @@ SINGLE = {
     "evolution: {population: -3}": "c.yaml:2:13: evolution.population: must be at least 2, is -3",
     "evolution:\n  max_size: -3": "c.yaml:3:3: evolution.max_size: must be at least 1, is -3",
     "evolution: {population: 1e3}": "c.yaml:2:13: evolution.population: must be a whole number, is 1000.0",
-    "evolution: {population: true}": "c.yaml:2:13: evolution.population: must be a whole number, is true",
     "evolution: {population: '9'}": 'c.yaml:2:13: evolution.population: must be a whole number, is "9"',
     "evolution: {crossover: 1.5}": "c.yaml:2:13: evolution.crossover: must be at most 1, is 1.5",
-    "evolution: {crossover: half}": 'c.yaml:2:13: evolution.crossover: must be a number, is "half"',
     "evolution: [1]": "c.yaml:2:1: evolution: must be a mapping of keys to values, is [1]",
-    "evolution: null": "c.yaml:2:1: evolution: must be a mapping of keys to values, is null",
     "evolution: {constants: [5, -5]}": (
         "c.yaml:2:13: evolution.constants: must be a finite range from low to high, got 5.0 to -5.0"
     ),
     "evolution: {constants: [5]}": "c.yaml:2:13: evolution.constants.1: is missing; the list is too short",
-    "evolution: {constants: [1, 2, 3]}": "c.yaml:2:13: evolution.constants: must have 2 entries, has 3",
     "evolution: {constants: 5}": "c.yaml:2:13: evolution.constants: must be a list, such as [a, b], is 5",
     "evolution: {constants: [1, .inf]}": "c.yaml:2:28: '.inf' is not a finite number",
     "fitness: {linear_scaling: 1}": "c.yaml:2:11: fitness.linear_scaling: must be true or false, is 1",
@@ -48,7 +44,6 @@ SINGLE = {
     "fitness: {validation: groups}": "c.yaml:2:11: fitness.validation: validation='groups' needs groups",
     "stop: {seconds: 0}": "c.yaml:2:8: stop.seconds: must be above 0, is 0",
     "seed: -1": "c.yaml:2:1: seed: must be at least 0, is -1",
-    "seed: {}": "c.yaml:2:1: seed: must be a whole number, is {}",
     "guesses: a*a": 'c.yaml:2:1: guesses: must be a list, such as [a, b], is "a*a"',
     "guesses: [3]": "c.yaml:2:11: guesses.0: must be text, is 3",
     "seed: 1\nseed: 2": "c.yaml:3:1: key 'seed' occurs twice; it is first at c.yaml:2:1",
@@ -56,18 +51,13 @@ SINGLE = {
     "[a, b]: 2": "not text; put it in quotes",
     "seed: !!python/object/apply:os.system [ls]": "c.yaml:2:7: tag 'tag:yaml.org,2002:python/object/apply:os.system'",
     "seed: !!int x": "c.yaml:2:7: 'x' is not a whole number that can be read",
-    "seed: !secret 3": "c.yaml:2:7: tag '!secret' is not allowed; write plain values",
     'guesses: ["a\\0"]': "c.yaml:2:11: 'a\\x00' contains a control character",
     'guesses: ["\\uD800"]': "c.yaml:2:11: '\\ud800' contains a control character",
     "guesses: [a*]": "c.yaml:2:11: guesses.0: line 1, column",
     "guesses: [b]": "c.yaml:2:11: guesses.0: line 1, column 1: unknown name 'b'; known names are a",
-    "guesses: [sin(a)]": "c.yaml:2:11: guesses.0: primitive 'sin' is not in the primitive set; it has add, sub",
-    "guesses: [a.real]": "c.yaml:2:11: guesses.0: line 1, column 1: attribute access is not part of the language",
     "random_state: 1": 'c.yaml:2:1: random_state: unknown key "random_state"; did you mean "seed"?',
     "max_time: 1": 'c.yaml:2:1: max_time: unknown key "max_time"; did you mean "stop.seconds"?',
-    "stop: {max_time: 1}": 'c.yaml:2:8: stop.max_time: unknown key "max_time"; did you mean "seconds"?',
     "evolution: {niterations: 1}": 'unknown key "niterations"; did you mean "stop.generations"?',
-    "fitness: {n_jobs: 1}": 'c.yaml:2:11: fitness.n_jobs: unknown key "n_jobs"; did you mean "threads"?',
     "primitives: [subtract]": 'primitives.0: unknown primitive "subtract"; did you mean "sub"?',
     "primitives: []": "c.yaml:2:1: primitives: must not be empty; [add, sub, mul, div] is a start",
     "primitives: [add, add]": 'c.yaml:2:19: primitives.1: "add" is listed twice',
@@ -75,7 +65,6 @@ SINGLE = {
     "seed: [1": "c.yaml:3:1: not valid YAML: while parsing a flow sequence, expected ',' or ']', but got",
     "seed: 'x": "c.yaml:3:1: not valid YAML: while scanning a quoted scalar, found unexpected end of stream",
     "\tseed: 1": "c.yaml:2:1: not valid YAML: while scanning for the next token, found character '\\t'",
-    "stop:\n\tseconds: 1": "that cannot start any token; indent with blanks, not with tabs",
     "stop:\n  seconds:1\n  loss: 2": "not allowed here; a colon needs a blank after it: 'seconds: 1'",
     "stop: {seconds:1}": "unknown key \"seconds:1\"; a colon needs a blank after it: 'seconds: 1'",
     "constraints: {units: {a: foo}, target_unit: qux}": "; the unit of the target: unit 'qux' cannot be read",
@@ -142,15 +131,6 @@ def test_formulas_to_start_from_keep_the_limits(tmp_path: Path) -> None:
     assert problems(tmp_path, text) == [
         "c.yaml:3:19: guesses.2: has 3 levels; evolution.max_depth allows 2",
         "c.yaml:3:28: guesses.3: has 7 nodes; evolution.max_size allows 5",
-    ]
-
-
-def test_one_share_of_variation_must_be_positive(tmp_path: Path) -> None:
-    names = ["crossover", "subtree_mutation", "hoist_mutation", "point_mutation", "constant_mutation"]
-    names.append("coefficient_mutation")
-    shares = ", ".join(f"{name}: 0" for name in names)
-    assert problems(tmp_path, DATA + f"evolution: {{{shares}}}\n") == [
-        "c.yaml:2:1: evolution: every share of variation is 0; raise one, for example crossover"
     ]
 
 
@@ -224,23 +204,6 @@ def test_a_generated_target_excludes_one_of_a_file(tmp_path: Path) -> None:
     assert found == "c.yaml:1:8: data.target: belongs to path; generated data have their own under generate"
 
 
-@pytest.mark.parametrize(
-    ("override", "expected"),
-    [
-        ("evolution.population=1", "--set evolution.population: must be at least 2, is 1"),
-        ("evolution={population: 1}", "--set evolution: evolution.population: must be at least 2, is 1"),
-        ("evolution.populatoin=5", '--set evolution.populatoin: unknown key "populatoin"; did you mean "population"?'),
-        ("evolution.population=[", "--set evolution.population: not valid YAML: "),
-        ("evolution.population", "--set evolution.population: 'evolution.population' is not of the form key.key=value"),
-        ("=5", "--set : '=5' is not of the form key.key=value"),
-        ("seed.x=5", "--set seed.x: seed is not a mapping of keys to values"),
-        ("seed={a: 1, a: 2}", "--set seed: key 'a' occurs twice"),
-    ],
-)
-def test_an_override_is_its_own_place(override: str, expected: str, tmp_path: Path) -> None:
-    assert problems(tmp_path, DATA + "seed: 0\n", override)[0].startswith(expected)
-
-
 NO_MAPPING = "a configuration is a mapping of keys to values; it names a table: 'data: {path: ..., target: ...}'"
 
 
@@ -279,12 +242,6 @@ def test_a_deep_chain_of_aliases_is_rejected() -> None:
         parse_document("\n".join(lines), "c")
 
 
-@pytest.mark.parametrize("unit", ["[", "{a: ", "- ", "? ", "!a [", "&a ["])
-def test_deep_nesting_is_rejected(unit: str) -> None:
-    with pytest.raises(ConfigError):
-        parse_document("x:\n " + unit * 20_000, "c")
-
-
 ALPHABET = st.sampled_from(
     [*"[]{}:,-?&*!|>'\"%@`#~ \n\t\\ax0.", "\r\n", "---", "...", "<<", "&a ", "*a", "!!int ", "\ufeff"]
 )
@@ -303,15 +260,6 @@ def test_junk_raises_nothing_but_config_errors(content: bytes, tmp_path: Path) -
     path.write_bytes(content)
     with pytest.raises(ConfigError):
         read_job(path)
-
-
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.binary(min_size=1, max_size=40), tail=st.binary(max_size=40))
-def test_long_junk_raises_nothing_but_config_errors(seed: bytes, tail: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "c.yaml"
-    path.write_bytes((seed * 100_000)[:100_000] + tail)
-    with pytest.raises(ConfigError):
-        read_config(path)
 
 
 @pytest.mark.slow

@@ -55,13 +55,11 @@ def function(name: str, body: str, result: str = "y:z:0") -> str:
 
 
 X = placeholder("x")
-ONE = constant("one", "tensor_shape { } float_val: 1")
 FLOAT = "DT_FLOAT"
 SUPPORTED = "supported are DT_FLOAT, DT_DOUBLE, DT_INT32, DT_INT64, DT_BOOL"
 
 REJECTED: dict[str, tuple[str, str]] = {
     "empty": ("", "it is empty; a GraphDef as text or binary is expected"),
-    "blank": ("\n  # nothing\n", "the graph has no nodes"),
     "prose": ("To be, or not to be", "it is not a GraphDef as text: 1:4"),
     "latin": ("node { name: 'x' op: '\udce9' }", "neither a binary GraphDef nor UTF-8 text: invalid continuation byte"),
     "saved model": (
@@ -74,22 +72,10 @@ REJECTED: dict[str, tuple[str, str]] = {
         X + binary("Add", "x", "b") + node("b", "Neg", "c", T=FLOAT) + node("c", "Neg", "r", T=FLOAT),
         "node 'r' depends on itself: 'r' reads 'b' reads 'c' reads 'r'; loops are not supported",
     ),
-    "cycle beside": (X + binary("Neg", "x") + node("b", "Neg", "b", T=FLOAT), "node 'b' depends on itself"),
-    "control cycle": (X + binary("Neg", "x", "^r"), "node 'r' depends on itself"),
     "missing": (binary("Neg", "y"), "node 'r' (op 'Neg'): reads 'y', but there is no such node"),
-    "missing control": (X + binary("Neg", "x", "^y"), "node 'r' (op 'Neg'): reads 'y', but there is no such node"),
     "duplicate": (X + X, "there are two nodes with the name 'x'; names must differ"),
     "nameless": (X + node("", "Neg", "x"), "node number 1 (op 'Neg') has no name"),
     "dangling": (X + binary("Neg", "x:1"), "node 'r' (op 'Neg'): 'x' has no output 1; it has 1 output"),
-    "dangling far": (
-        X + binary("Neg", "x:9999999"),
-        "input 'x:9999999' is not an output of a node; write 'name' or 'name:1'",
-    ),
-    "dangling nothing": (
-        X + node("n", "NoOp") + binary("Neg", "n"),
-        "node 'r' (op 'Neg'): 'n' has no output 0; it has 0 outputs",
-    ),
-    "half a reference": (X + binary("Neg", "x:"), "input 'x:' is not an output of a node"),
     "function's reference": (X + binary("Neg", "x:z:0"), "input 'x:z:0' names an output, which only functions allow"),
     "no result": (node("n", "NoOp"), "the graph has no results"),
     # Operations.
@@ -99,23 +85,11 @@ REJECTED: dict[str, tuple[str, str]] = {
         "functions are supported (Abs, Acos,",
     ),
     "variable": (binary("VariableV2"), "variables are not part of a graph; freeze it first"),
-    "loop": (X + binary("Enter", "x"), "only straight-line graphs are supported; write conditions with SelectV2"),
     "too few inputs": (X + binary("Add", "x"), "node 'r' (op 'Add'): reads 1 values, but takes 2"),
-    "too many inputs": (X + binary("Neg", "x", "x"), "node 'r' (op 'Neg'): reads 2 values, but takes 1"),
-    "sum of too few": (
-        X + node("r", "AddN", "x", T=FLOAT, N="i: 2"),
-        "node 'r' (op 'AddN'): reads 1 values, but takes 2",
-    ),
     "sum of none": (node("r", "AddN", T=FLOAT, N="i: 0"), "node 'r' (op 'AddN'): attr 'N' must be at least 1, is 0"),
     "integer round": (
         placeholder("x", "DT_INT32") + binary("Round", "x", dtype="DT_INT32"),
         "node 'r' (op 'Round'): there is no Round of int32; supported are float32, float64",
-    ),
-    "negative power": (
-        placeholder("x", "DT_INT32")
-        + constant("n", "tensor_shape { } int_val: -1", "DT_INT32")
-        + binary("Pow", "x", "n", dtype="DT_INT32"),
-        "node 'r' (op 'Pow'): its exponent is a negative integer",
     ),
     "computed default": (
         X + node("y", "Neg", "x", T=FLOAT) + node("r", "PlaceholderWithDefault", "y", dtype=FLOAT, shape="shape { }"),
@@ -131,7 +105,6 @@ REJECTED: dict[str, tuple[str, str]] = {
         placeholder("x", "DT_STRING"),
         f"node 'x' (op 'Placeholder'): attr 'dtype': element type DT_STRING is not supported; {SUPPORTED}",
     ),
-    "half": (placeholder("x", "DT_HALF"), f"element type DT_HALF is not supported; {SUPPORTED}"),
     "unknown type": (
         node("x", "Placeholder", dtype="type: 77"),
         "attr 'dtype': element type number 77 is not supported",
@@ -140,19 +113,11 @@ REJECTED: dict[str, tuple[str, str]] = {
         X + binary("Neg", "x", dtype="DT_INT32"),
         "node 'r' (op 'Neg'): input 0 is float32, but must be int32",
     ),
-    "number as truth": (
-        X + node("r", "LogicalNot", "x"),
-        "node 'r' (op 'LogicalNot'): input 0 is float32, but must be bool",
-    ),
     "number as condition": (X + binary("Select", "x", "x", "x"), "its condition is float32, but must be bool"),
     # Shapes.
     "no broadcast": (
         placeholder("x", FLOAT, 2, 3) + placeholder("y", FLOAT, 4, 3) + binary("Add", "x", "y"),
         "node 'r' (op 'Add'): shapes [2, 3] and [4, 3] do not broadcast",
-    ),
-    "sum of different shapes": (
-        placeholder("x", FLOAT, 3) + placeholder("y", FLOAT, 1) + node("r", "AddN", "x", "y", T=FLOAT, N="i: 2"),
-        "node 'r' (op 'AddN'): shapes [3] and [1] must be the same",
     ),
     "bomb": (
         placeholder("x", FLOAT, 65536, 1) + placeholder("y", FLOAT, 1, 65536) + binary("Add", "x", "y"),
@@ -166,7 +131,6 @@ REJECTED: dict[str, tuple[str, str]] = {
         placeholder("x", FLOAT, 1 << 32, 1 << 32),
         "node 'x' (op 'Placeholder'): its shape [4294967296, 4294967296] has more elements than 64 bits can address",
     ),
-    "overflow beside nothing": (placeholder("x", FLOAT, 0, 1 << 62), "has more elements than 64 bits can address"),
     "too many axes": (placeholder("x", FLOAT, *[1] * 33), "its shape has 33 axes; at most 32 are supported"),
     "rows chosen": (
         placeholder("c", "DT_BOOL", 2) + placeholder("x", FLOAT, 2, 2) + binary("Select", "c", "x", "x"),
@@ -182,7 +146,6 @@ REJECTED: dict[str, tuple[str, str]] = {
         constant("c", "tensor_shape { dim { size: -1 } }"),
         "the shape of a constant must be known, but is [?]",
     ),
-    "unknown rank": (constant("c", "tensor_shape { unknown_rank: true }"), "must be known, but is of unknown rank"),
     "huge": (
         constant("c", "tensor_shape { dim { size: 1099511627776 } } float_val: 0"),
         "node 'c' (op 'Const'): its shape [1099511627776] has 1099511627776 elements; at most 67108864 are read",
@@ -190,12 +153,6 @@ REJECTED: dict[str, tuple[str, str]] = {
     "large, little given": (
         constant("c", "tensor_shape { dim { size: 60000000 } } float_val: 0 float_val: 1"),
         "float_val has 2 values for 60000000 elements; the last values of a graph's constants are repeated for up to",
-    ),
-    "little given often": (
-        "".join(
-            constant(name, "tensor_shape { dim { size: 3000000 } } float_val: 0 float_val: 1") for name in ("c", "d")
-        ),
-        "node 'd' (op 'Const'): float_val has 2 values for 3000000 elements",
     ),
     "too many values": (
         constant("c", "tensor_shape { } float_val: 0 float_val: 1"),
@@ -301,20 +258,6 @@ def test_deep_nesting_is_noticed_before_the_text_is_parsed(opening):
         load_graph(b"\n" + opening * 100_000)
 
 
-def test_brackets_in_strings_and_comments_do_not_nest():
-    text = X + binary("Neg", "x") + "# " + "{" * 100 + "\nversions { }\n" + f'node {{ name: "{"[" * 100}" op: "NoOp" }}'
-    assert len(load_graph(text.encode()).statements) == 1
-
-
-def test_a_binary_graph_that_is_nested_deeply():
-    message = b""
-    for _ in range(2000):  # a list of functions with attributes that are lists of functions ...
-        entry = b"\x12" + length(b"\x0a" + length(b"\x4a" + length(b"\x12" + length(message))))
-        message = entry
-    with pytest.raises(GraphImportError, match="it is not a GraphDef"):
-        load_graph(b"\x0a" + length(b"\x2a" + length(message)))
-
-
 def length(content: bytes) -> bytes:
     """Bytes with their length in front, as protobuf writes them."""
     number, written = len(content), b""
@@ -406,13 +349,6 @@ def test_large_files_of_all_kinds_stay_below_half_a_gigabyte(tmp_path):
 def test_any_bytes_are_a_graph_or_one_error(content):
     with contextlib.suppress(GraphImportError):
         load_graph(content)
-
-
-@given(st.integers(0, 1000), st.binary(max_size=4))
-def test_any_cut_of_a_graph_is_a_graph_or_one_error(place, inserted):
-    text = (X + ONE + binary("Add", "x", "one")).encode()
-    with contextlib.suppress(GraphImportError):
-        load_graph(text[:place] + inserted)
 
 
 EXPECTED = json.loads((CORPUS / "expected.json").read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shine.base.errors import ConfigError, DataError, ExportError
-from shine.data.datasets.recipe import Feature, Grid, LogUniform, Normal, Recipe, Uniform, generate
+from shine.data.datasets.recipe import Feature, Normal, Recipe, Uniform, generate
 from shine.data.loading import load
 from shine.faces.config import read_job
 from shine.runs import open_run, read_result, run_job
@@ -77,15 +77,6 @@ def test_more_data_than_files_may_hold_are_not_made(tmp_path: Path) -> None:
     assert "rows: the data would take 6.71 GiB; at most 4 GiB are made" in problems_of(tmp_path, many)
 
 
-@pytest.mark.parametrize(
-    "draw", [Uniform(-MAX / 2, MAX / 2), LogUniform(5e-324, MAX), Normal(0.0, MAX / 100), Grid(-MAX, MAX / 400)]
-)
-def test_ranges_up_to_the_last_number_are_drawn(draw: Any) -> None:
-    field = {Uniform: "uniform", LogUniform: "log_uniform", Normal: "normal", Grid: "grid"}[type(draw)]
-    columns = generate(Recipe({"a": Feature(**{field: draw})}, "0*a/a", rows=300)).columns
-    assert np.isfinite(columns).all()
-
-
 def test_faults_of_a_recipe_of_python_objects_are_named() -> None:
     with pytest.raises(DataError, match=r"^features\.a: \d+ of 100 values exceed float64"):
         generate(Recipe({"a": Feature(normal=Normal(0.0, MAX))}, "a", rows=100))
@@ -129,25 +120,6 @@ def test_a_result_of_before_names_were_normalized_is_read(tmp_path: Path) -> Non
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("damage", [{"front": 3}, {"best": None}, {"seconds": float("nan")}, {"a" * 10_000: 1}, {}])
-def test_a_result_of_another_form_is_one_line(damage: dict[str, Any], tmp_path: Path) -> None:
-    (tmp_path / "result.json").write_text(json.dumps(damage))
-    with pytest.raises(ExportError, match="is not a result of this version of Shine: ") as caught:
-        read_result(tmp_path)
-    assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
-
-
-def test_headings_with_the_same_name_get_different_names(tmp_path: Path) -> None:
-    (tmp_path / "d.csv").write_text("µ,μ,ﬁ,y\n1,2,3,4\n5,6,7,8\n", encoding="utf-8")
-    data = load(tmp_path / "d.csv", "y").dataset
-    assert data.features == ("μ_2", "μ", "fi")
-    assert load(tmp_path / "d.csv", "ﬁ", ["µ", "y"]).dataset.columns[:, 0].tolist() == [1, 4]
-    assert load(tmp_path / "d.csv", "fi", ["μ_2"]).dataset.columns[:, 0].tolist() == [1]
-    with pytest.raises(DataError, match=r"there is no column 'x+\.\.\.x+'; the file has 'µ', 'μ', 'ﬁ', 'y'") as caught:
-        load(tmp_path / "d.csv", "x" * 10_000)
-    assert len(str(caught.value)) < 300
-
-
 @pytest.mark.parametrize("cell", ["9" * 4301, "1" * 4301 + ",5", "x" * 10_000])
 def test_cells_of_any_length_are_cut_in_messages(cell: str, tmp_path: Path) -> None:
     (tmp_path / "d.tsv").write_text(f"a\ty\n1\t{cell}\n")
@@ -156,27 +128,6 @@ def test_cells_of_any_length_are_cut_in_messages(cell: str, tmp_path: Path) -> N
     ) as caught:
         load(tmp_path / "d.tsv", "y")
     assert len(str(caught.value)) < 300
-
-
-@pytest.mark.parametrize("name", ["result.json", "config.yaml", "anything"])
-def test_a_run_is_not_begun_in_a_folder_that_is_not_empty(name: str, tmp_path: Path) -> None:
-    job = job_of(tmp_path, generated("a: {normal: {}}"))
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / name).write_text("mine")
-    with pytest.raises(ExportError, match=r"(already holds the result of a run|is not empty); choose another folder$"):
-        run_job(job, tmp_path / "run")
-    assert [path.name for path in (tmp_path / "run").iterdir()] == [name]
-    assert (tmp_path / "run" / name).read_text() == "mine"
-
-
-def test_a_run_is_not_begun_twice_in_a_folder(tmp_path: Path) -> None:
-    job = job_of(tmp_path, generated("a: {normal: {}}"))
-    (tmp_path / "run").mkdir()
-    run_job(job, tmp_path / "run")
-    before = {path.name: path.read_bytes() for path in (tmp_path / "run").glob("*.*")}
-    with pytest.raises(ExportError, match="already holds the result of a run"):
-        run_job(job, str(tmp_path / "run"))
-    assert {path.name: path.read_bytes() for path in (tmp_path / "run").glob("*.*")} == before
 
 
 def test_very_many_problems_are_not_all_listed(tmp_path: Path) -> None:

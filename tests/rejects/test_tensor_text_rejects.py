@@ -61,9 +61,3 @@ def test_what_is_wrong_and_where(text, line, column, message):
     with pytest.raises(FormError) as caught:
         module_of(text)
     assert str(caught.value).startswith(f"line {line}, column {column}: {message}")
-
-
-@pytest.mark.parametrize("text", ["[" * 50000, "module @m func @f: " + "(" * 50000, "func @f: " * 5000, "%" * 50000])
-def test_long_nonsense_is_rejected(text):
-    with pytest.raises(FormError, match=r"^line 1, column "):
-        module_of(text)

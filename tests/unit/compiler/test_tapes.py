@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from unit.search.evolution.oracles import population_of, primitive_set, tree_of
+from unit.search.evolution.oracles import primitive_set, tree_of
 
 from shine.compiler import tapes
 from shine.compiler.tapes import Subtrees, depths
@@ -21,26 +21,9 @@ def test_sizes_depths_and_levels_agree_with_a_walk_of_the_tree():
             assert found == [node.size, node.depth, level]
 
 
-def test_all_arrays_are_zero_beyond_the_end_of_a_tape():
-    population = random_population()
-    subtrees = Subtrees.of(population)
-    behind = np.arange(population.width) >= population.sizes[:, None]
-    assert not any(cells[behind].any() for cells in (subtrees.sizes, subtrees.depths, subtrees.levels))
-
-
 def test_depth_of_an_individual_is_the_depth_at_its_root():
     population = random_population()
     assert depths(population).tolist() == [tree_of(population, i).depth for i in range(len(population))]
-
-
-def test_a_single_node_has_one_level():
-    assert depths(population_of(["x"], primitive_set(), 3)).tolist() == [1]
-
-
-def test_a_ternary_function_spans_its_three_arguments():
-    subtrees = Subtrees.of(population_of(["x y neg 1 2 add where"], primitive_set(), 8))
-    assert subtrees.sizes[0].tolist() == [1, 1, 2, 1, 1, 3, 7, 0]
-    assert subtrees.levels[0].tolist() == [1, 2, 1, 2, 2, 1, 0, 0]
 
 
 def test_an_empty_population_has_empty_arrays():

@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
-from unit.search.evolution.oracles import population_of, primitive_set, scores_of
 
 import shine
 from shine.base.errors import MissingExtraError
 from shine.callbacks import TensorBoard
-from shine.search.evolution.observers import Progress
-from shine.search.problem.settings import SearchSettings
 
 X = np.random.default_rng(0).uniform(1, 2, (30, 2))
 QUICK: dict[str, Any] = {"generations": 3, "population": 30, "seeding": 0, "tier": "reference"}
@@ -31,20 +28,6 @@ def test_each_search_has_a_folder_with_curves_and_formulas(tmp_path: Path):
     (events,) = (tmp_path / "1").iterdir()
     content = events.read_bytes()
     assert all(text in content for text in (b"loss", b"wide", b"evolution.population", b"| complexity |"))
-
-
-@pytest.mark.slow
-def test_few_generations_of_a_long_search_are_written_and_the_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    pytest.importorskip("tensorboardX")
-    log, written = TensorBoard(tmp_path), list[int]()
-    log.begin(SearchSettings())
-    monkeypatch.setattr(log._writer, "add_scalar", lambda name, value, generation: written.append(generation))
-    front = population_of(["x y add"], primitive_set(), 3)
-    for generation in range(100_000):
-        log(Progress(generation, 0, 0.0, front, scores_of([1.0])))
-    log.end(None)
-    assert len(set(written)) < 2000
-    assert max(written) == 99_999
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):

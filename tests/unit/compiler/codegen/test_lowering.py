@@ -1,5 +1,3 @@
-import re
-
 import numpy as np
 import pytest
 from helpers.markers import mostly_slow
@@ -9,7 +7,7 @@ import shine
 SPECIAL = np.array(
     [0.0, -0.0, 1.0, -1.0, 2.5, np.inf, -np.inf, np.nan, -np.nan, np.finfo(float).smallest_subnormal, -1e-60, 1e-60]
 )
-CONSTANTS = ["0.0", "-0.0", "1.0", "-1.0", "2.5", "1e308", "1e-60", "-1e-60"]
+CONSTANTS = ["0.0", "-0.0", "2.5", "-1e-60"]
 
 
 def first_or_second(operation, a, b):
@@ -42,12 +40,3 @@ def test_extrema_with_a_constant_have_the_bits_of_an_operand(operation, constant
     before = shine.jit(shine.parse(f"{operation}({constant}, a)"), dtype=dtype)
     assert_same_bits(after(a), first_or_second(operation, a, c))
     assert_same_bits(before(a), first_or_second(operation, c, a))
-
-
-@pytest.mark.parametrize(
-    ("formula", "minima", "comparisons"),
-    [("min(a, b)", 1, 1), ("min(a, 0.5)", 1, 0), ("min(0.0, a)", 1, 0), ("min(a, 0.0)", 0, 1)],
-)
-def test_a_minimum_takes_few_instructions(formula, minima, comparisons):
-    text = shine.jit(shine.parse(formula)).assembly("x86_64-linux-gnu", "x86-64-v3")
-    assert [len(re.findall(name, text)) for name in ("vmin", "vcmp")] == [minima, comparisons]

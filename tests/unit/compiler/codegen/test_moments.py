@@ -19,7 +19,7 @@ from shine.evaluate.tiers.rows import Rows
 from shine.lang.forms.primitives import BASIC
 
 SLOPE, INTERCEPT = 1.5, -0.25
-SIZES = [1, 2, 7, 8, 9, 127, 128, 129, 255, 256, 257, 1024, 2600]
+SIZES = [1, 7, 8, 129, 256, 2600]
 PRIMITIVES = shine.PrimitiveSet((BASIC["add"],), ("a",))
 TREE = shine.parse("a")
 IDENTITY = {dtype: NativeFitness([TREE], dtype, "O1") for dtype in ("float64", "float32")}
@@ -72,7 +72,7 @@ def exact(p, y, weights=None) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("rows", mostly_slow(SIZES, fast=SIZES[::4]))
+@pytest.mark.parametrize("rows", mostly_slow(SIZES, fast=[1, 256]))
 def test_moments_are_those_of_exact_arithmetic(rows, weighted, tier):
     rng = np.random.default_rng(rows)
     p, y = rng.normal(size=rows) + 3, rng.normal(size=rows)
@@ -109,19 +109,6 @@ def test_rows_of_weight_zero_do_not_count_even_as_whole_chunks(zero, tier):
     assert moments(data(p, y, weights), tier) == pytest.approx(exact(p, y, weights), rel=1e-12, abs=1e-12)
 
 
-def test_a_weight_of_two_is_the_row_twice(tier):
-    rng = np.random.default_rng(3)
-    p, y = rng.normal(size=600), rng.normal(size=600)
-    twice = moments(data(np.repeat(p, 2), np.repeat(y, 2)), tier)
-    assert moments(data(p, y, np.full(600, 2.0)), tier) == pytest.approx(twice, rel=1e-13, abs=1e-12)
-
-
-def test_weights_of_one_have_the_bits_of_no_weights(tier):
-    rng = np.random.default_rng(4)
-    p, y = rng.normal(size=777), rng.normal(size=777)
-    assert moments(data(p, y, np.ones(777)), tier) == moments(data(p, y), tier)
-
-
 @pytest.mark.parametrize("rows", [5, 8, 515, 1024])
 def test_memory_after_the_last_row_changes_no_bit(rows, tier):
     rng = np.random.default_rng(6)
@@ -132,16 +119,8 @@ def test_memory_after_the_last_row_changes_no_bit(rows, tier):
     assert moments(Dataset(columns[:, :rows], y[:rows], None, ("a",)), tier) == alone
 
 
-@pytest.mark.parametrize("rows", [8, 256, 700])
-def test_rows_of_weight_zero_at_the_end_change_no_bit(rows, tier):
-    rng = np.random.default_rng(7)
-    p, y, weights = rng.normal(size=1300), rng.normal(size=1300), rng.uniform(0.5, 2, 1300)
-    weights[rows:] = 0
-    assert moments(data(p, y, weights), tier) == moments(data(p[:rows], y[:rows], weights[:rows]), tier)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("row", [0, 7, 8, 255, 256, 1299])
+@pytest.mark.parametrize("row", [0, 8, 1299])
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_a_prediction_that_is_not_finite_reaches_every_sum_wherever_it_stands(row, value, weighted, tier):
     columns, y = np.ones((1, 1300)), np.ones(1300)

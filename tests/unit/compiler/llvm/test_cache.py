@@ -103,12 +103,6 @@ def test_foreign_content_is_made_again(folder, content):
     assert [made_again(), made_again()] == [True, False]
 
 
-def test_an_entry_with_bytes_after_its_end_is_made_again(folder):
-    made_again()
-    entry(folder).write_bytes(entry(folder).read_bytes() + b"\0")
-    assert made_again()
-
-
 def test_a_directory_in_the_place_of_an_entry_is_no_error(folder):
     made_again()
     path = entry(folder)
@@ -315,16 +309,6 @@ def test_a_digest_that_everybody_can_compute_authenticates_nothing(folder):
     assert [made_again(), made_again()] == [True, False]
 
 
-def test_an_entry_under_another_secret_is_made_again(folder, tmp_path, monkeypatch):
-    made_again()
-    own = entry(folder)
-    monkeypatch.setenv("SHINE_CACHE_DIR", str(tmp_path / "other"))
-    assert cached(("x",), Maker(b"foreign")) == b"foreign"
-    own.write_bytes(entry(tmp_path / "other").read_bytes())
-    monkeypatch.setenv("SHINE_CACHE_DIR", str(folder))
-    assert [made_again(), made_again()] == [True, False]
-
-
 def test_an_entry_in_the_place_of_another_is_made_again(folder):
     made_again()
     own = entry(folder)
@@ -402,13 +386,6 @@ def test_a_secret_that_others_may_know_is_made_anew(folder, mode):
     assert (folder / cache.NAME).stat().st_mode & 0o777 == 0o600
 
 
-@ROOT_ALONE
-def test_a_secret_of_another_user_is_made_anew(folder):
-    made_again()
-    os.chown(folder / cache.NAME, 12345, -1)
-    assert [made_again(), made_again()] == [True, False]
-
-
 def test_a_directory_in_the_place_of_the_secret_is_no_error(folder):
     (folder / cache.NAME).mkdir(parents=True)
     folder.chmod(0o700)
@@ -460,40 +437,6 @@ def test_a_machine_is_compiled_once_and_then_loaded(monkeypatch):
     monkeypatch.setattr(machine, "emit_machine", refuse)
     monkeypatch.setattr(machine, "host_object", refuse)
     Machine(ADD, "float64")
-
-
-@pytest.mark.slow
-def test_a_second_process_loads_the_machine_of_the_first(folder):
-    code = """
-import sys
-from shine.compiler.llvm import engine
-from shine.evaluate.tiers import machine_rows as machine
-if sys.argv[1] == "load":
-    def refuse(*arguments):
-        raise AssertionError("compiled again")
-    machine.emit_machine = machine.host_object = engine.host_object = refuse
-import shine
-population = shine.Population.from_sources(["x0*x0 + 1"])
-print(shine.Evaluator([[1.0], [2.0]], [1.0, 4.0], tier="machine")(population).tolist())
-"""
-    outputs = []
-    for step in ("compile", "load"):
-        command = [sys.executable, "-W", "error", "-c", code, step]
-        outputs.append(subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60))
-    assert [(done.stdout, done.stderr) for done in outputs] == [("[1.0]\n", "")] * 2
-    assert len(entries(folder)) == 3  # the machine, the errors, and the loops over tapes
-
-
-def test_a_damaged_machine_is_compiled_again(folder):
-    population = shine.Population.from_sources(["x0 + 1"])
-    Machine(ADD, "float64")
-    content = bytearray(entry(folder).read_bytes())
-    content[len(content) // 2] ^= 1
-    entry(folder).write_bytes(content)
-    again = Machine(ADD, "float64")
-    assert entry(folder).read_bytes() != bytes(content)
-    assert isinstance(again, Machine)
-    assert population.sizes.tolist() == [3]
 
 
 def _defined(body: str, helper: str = "x"):

@@ -10,16 +10,6 @@ from llvmlite.binding import ffi
 from shine.compiler.llvm import Engine, target
 from shine.compiler.llvm.target import LOCK
 
-
-@pytest.mark.parametrize(
-    ("features", "size"),
-    [("+avx,+avx2,+avx512f", 64), ("+avx,+avx2,-avx512f", 32), ("+sse2,-avx,-avx512f", 16), ("+neon", 16), ("", 16)],
-)
-def test_the_widest_feature_decides_on_the_size_of_a_register(features, size, monkeypatch):
-    monkeypatch.setattr(target, "host_cpu", lambda: ("", features))
-    assert target.register_bytes.__wrapped__() == size
-
-
 FORKS = pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no process is forked here")
 IR = "define i32 @f() {\n  ret i32 7\n}"
 

@@ -7,18 +7,14 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from shine.faces.bench import TIERS, Contender, Settings, benchmark, report_text
 from shine.faces.bench import run as bench_run
-from shine.faces.bench.checks import Expected, compare, difference, expected_losses
 from shine.faces.bench.contenders import Prepared, Timed, prepare_reference
-from shine.faces.bench.peers import PEERS, PLAIN, SCALARS, composed
-from shine.faces.bench.run import random_dataset, random_population
+from shine.faces.bench.peers import PEERS, PLAIN
 from shine.faces.cli.commands import shine as main
-from shine.lang.interpret import REFERENCE
 from shine.lang.population import Population
 
 SMALL = Settings(rows=(7, 20), population=12, max_size=9, repeats=1)
@@ -86,38 +82,6 @@ def test_wrong_losses_fail_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "skewed" in result.stderr
 
 
-def test_an_infinite_loss_must_be_infinite_in_both() -> None:
-    expected = Expected(np.array([np.inf, 1.0, np.inf]), np.ones(3, dtype=bool), 1e-9)
-    assert compare(expected, np.array([np.inf, np.inf, 1.0]), np.arange(3)).wrong == 2
-
-
-def test_a_known_departure_is_excused_if_it_is_rare() -> None:
-    expected = Expected(np.ones(300), np.ones(300, dtype=bool), 1e-9)
-    losses = np.ones(300)
-    losses[:3] = 2
-    assert compare(expected, losses, np.arange(300), "because").holds
-    assert not compare(expected, losses, np.arange(300)).holds
-    losses[3] = 2
-    assert not compare(expected, losses, np.arange(300), "because").holds
-
-
-@pytest.mark.parametrize(
-    ("formula", "is_comparable"),
-    [
-        ("sin(exp(30*x0))", False), ("floor(cos(0*x0))", False), ("1 if exp(0*x0) <= 1 else 0", False),
-        ("(cos(1e-9*x0) - 1)*1e16", False), ("x0 + 1", True), ("cos(x0)*exp(x1)", True), ("floor(0*x0 + 1.5)", True),
-    ],
-)  # fmt: skip
-def test_individuals_whose_loss_depends_on_rounding_are_not_compared(formula: str, is_comparable: bool) -> None:
-    population = Population.from_sources([formula], ("x0", "x1"))
-    expected = expected_losses(population, random_dataset(SMALL, 20), "float64")
-    assert expected.comparable.tolist() == [is_comparable]
-
-
-def test_the_difference_is_relative() -> None:
-    assert difference(np.array([100.0, np.inf]), np.array([101.0, np.inf])).tolist() == [0.01, 0.0]
-
-
 def test_an_absent_package_is_reported() -> None:
     absent = replace(REFERENCE_TIER, name="other", package="no-such-package")
     report = benchmark(SMALL, [REFERENCE_TIER, absent])
@@ -137,37 +101,6 @@ def test_peers_compute_the_same_losses(peer: Contender) -> None:
     report = benchmark(settings, [peer])
     assert [m.rows for m in report.measurements] == [7, 20]
     assert not report.wrong
-
-
-def test_the_fair_rate_is_of_finite_individuals_only() -> None:
-    settings = replace(SMALL, population=40, primitives=("log", "sub"))
-    (measured, _) = benchmark(settings, [REFERENCE_TIER]).measurements
-    assert 0 < measured.finite.individuals < measured.all.individuals
-
-
-@pytest.mark.parametrize("name", SCALARS)
-def test_plain_python_computes_the_same_as_numpy(name: str) -> None:
-    values = [0.0, -0.0, 1.5, -2.5, 1e300, -800.0, math.inf, -math.inf, math.nan]
-    pairs = [(a, b) for a in values for b in values]
-    function, reference = SCALARS[name], REFERENCE[name]
-    columns = [np.array(column) for column in zip(*pairs, strict=True)]
-    arity = reference.nin if isinstance(reference, np.ufunc) else 2
-    with np.errstate(all="ignore"):
-        wanted = reference(*columns[:arity])
-    got = np.array([function(*pair[:arity]) for pair in pairs])
-    np.testing.assert_allclose(got, wanted, rtol=1e-15)
-    zero = wanted == 0
-    assert (np.signbit(got[zero]) == np.signbit(wanted[zero])).all()
-
-
-def test_composed_functions_take_a_row() -> None:
-    population = Population.from_sources(["x0 - x1/2"], ("x0", "x1"))
-    assert composed(population.tape(0), population.primitives)([3.0, 4.0]) == 1.0
-
-
-def test_the_same_seed_gives_the_same_population() -> None:
-    one, other = random_population(SMALL), random_population(SMALL)
-    assert (one.codes == other.codes).all() and (one.values == other.values).all()
 
 
 def test_a_plot_without_matplotlib_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,13 +62,6 @@ def test_the_trees_of_one_individual_are_no_population():
     assert evaluator([individual]) == [evaluator.evaluate(individual)]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, "f4", np.dtype("float32"), "float32"])
-def test_a_number_type_may_be_that_of_numpy(dtype):
-    assert compiled(pair(), X, Y, dtype=dtype).predictions([]).dtype == np.float32
-    individual = Individual.from_string("sub(u, v)", pair())
-    assert shine.deap.compile(individual, pair(), dtype=dtype)(0.1, 0.0) == np.float32(0.1)
-
-
 @pytest.mark.parametrize("dtype", [np.int64, "float16", None, 3, "float"])
 def test_another_number_type_is_refused(dtype):
     if dtype == "float":
@@ -174,13 +167,3 @@ def test_a_wrong_text_is_told(sources, error, message):
 def test_the_error_for_a_function_without_a_file_says_how_to_give_its_text():
     with pytest.raises(shine.UnsupportedSyntaxError, match=r"sources=\{'protected': 'def protected\(a, b\): ...'\}"):
         compiled(of_a_session()[0], X, Y)
-
-
-def test_whole_numbers_and_truth_values_print_as_such():
-    pset = gp.PrimitiveSetTyped("MAIN", [bool], bool)
-    pset.addPrimitive(operator.and_, [bool, bool], bool)
-    pset.addPrimitive(operator.not_, [bool], bool)
-    pset.addTerminal(False, bool)
-    pset.addTerminal(True, bool)
-    tree = shine.deap.tree(gp.PrimitiveTree.from_string("and_(False, not_(True))", pset), pset)
-    assert str(tree) == "0 and not 1"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import math
 import operator
-import pickle
-import random
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from deap import algorithms, gp, tools
+from deap import gp
 from unit.faces.deap.sets import (
     Individual,
     Several,
@@ -30,7 +27,6 @@ from unit.faces.deap.sets import (
 
 import shine
 import shine.deap
-from shine.evaluate.losses.form import LOSSES
 
 X = np.linspace(-2, 2, 41)[:, None]
 Y = X[:, 0] ** 2 - X[:, 0]
@@ -115,14 +111,6 @@ def test_calls_within_calls_are_computed_once_with_the_same_bits(options, monkey
         assert np.allclose(evaluator.predictions([long])[0], theirs, rtol=1e-4)
 
 
-def test_a_long_individual_without_a_value_fails_alone():
-    (short, psets), (long, _) = nested(1), nested(12)
-    long[1] = gp.PrimitiveTree.from_string("mul(ADF1(ARG0, ARG0), ADF1(ARG0, ARG0))", psets[1])
-    long[2] = gp.PrimitiveTree.from_string("add(mul(ARG0, ARG0), mul(ARG1, 1e100))", psets[2])
-    evaluator = compiled(psets, np.array([[1.0], [2.0]]), np.zeros(2), failed=1e30)
-    assert evaluator([long, short]) == [(1e30,), evaluator.evaluate(short)]
-
-
 def test_an_automatically_defined_function_needs_its_set():
     with pytest.raises(shine.UnsupportedSyntaxError, match=r"'ADF0' .* it evolves with the individuals; give its"):
         compiled(evolving()[0], X, Y)
@@ -151,41 +139,8 @@ def test_names_and_constants_of_every_kind():
     assert predicted.tolist() == expected
 
 
-def test_copies_and_pickles_are_the_same_individuals():
-    pset = arithmetic(1)
-    individuals, evaluator = population(pset, 20, 1), compiled(pset, X, Y)
-    # The class of an ephemeral constant is found by its address, so that such constants cannot be pickled.
-    plain = [each for each in individuals if all(node.name != "any_sign" for node in each)]
-    assert evaluator(copy.deepcopy(individuals)) == evaluator(individuals)
-    assert plain and evaluator(pickle.loads(pickle.dumps(plain))) == evaluator(plain)
-
-
 def plain_division(left, right):
     return 1 if right == 0 else left / right
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("linear_scaling", [False, True])
-def test_losses_are_those_of_the_evaluator_of_formulas(loss, linear_scaling):
-    pset = arithmetic(1)
-    individuals = population(pset, 30, 2)
-    formulas = [str(shine.deap.tree(individual, pset)) for individual in individuals]
-    formulas = [formula.replace("protected_division", "plain_division") for formula in formulas]
-    formulas = shine.Population.from_sources(formulas, ("ARG0",), [plain_division])
-    weights = np.arange(1.0, len(X) + 1)
-    options = {"loss": loss, "linear_scaling": linear_scaling, "sample_weight": weights}
-    expected = shine.Evaluator(X, Y, **options)(formulas)
-    assert [fitness for (fitness,) in compiled(pset, X, Y, **options)(individuals)] == pytest.approx(expected.tolist())
-
-
-def test_threads_and_tiers_change_no_fitness():
-    pset = arithmetic(1)
-    individuals = population(pset, 40, 3)
-    expected = [fitness for (fitness,) in compiled(pset, X, Y)(individuals)]
-    for options in ({"threads": 2}, {"tier": "reference"}, {"tier": "native"}):
-        others = [fitness for (fitness,) in compiled(pset, X, Y, **options)(individuals)]
-        assert others == pytest.approx(expected, rel=1e-12)
 
 
 def test_fitness_that_is_not_finite_is_infinite():
@@ -200,20 +155,6 @@ def test_fitness_that_is_not_finite_is_infinite():
     with pytest.raises(OverflowError):
         gp.compile(individuals[1], pset)(2.0)
     assert compiled(pset, X, Y)(individuals) == [(math.inf,)] * 3
-
-
-def test_one_individual_much_longer_than_the_others_does_not_need_memory_for_all():
-    pset = arithmetic(1)
-    long = gp.PrimitiveTree([*[pset.mapping["neg"]] * 60_001, pset.mapping["ARG0"]])
-    short = gp.PrimitiveTree([pset.mapping["ARG0"]])
-    fitnesses = compiled(pset, [1.0, 3.0], [0.0, 0.0], "mae")([short] * 200 + [long] + [short] * 10)
-    assert fitnesses == [(2.0,)] * 211
-
-
-def test_an_empty_population_has_no_fitness():
-    evaluator = compiled(arithmetic(), X, Y)
-    assert evaluator([]) == []
-    assert list(evaluator.map(evaluator.evaluate, [])) == []
 
 
 # Bad input ------------------------------------------------------------------------------------------------------------
@@ -268,30 +209,6 @@ def test_map_evaluates_trees_without_calling_the_toolboxs_evaluate():
     assert list(evaluator.map(toolbox.evaluate, iter(individuals))) == evaluator(individuals)
 
 
-def test_map_is_the_builtin_one_for_everything_else():
-    pset = arithmetic()
-    toolbox, evaluator, individuals = script(pset, X, Y), compiled(pset, X, Y), population(pset, 5, 5)
-    assert list(evaluator.map(len, individuals)) == [len(each) for each in individuals]
-    assert list(evaluator.map(toolbox.clone, individuals)) == individuals
-    assert list(evaluator.map(operator.add, [1, 2], [3, 4])) == [4, 6]
-    toolbox.register("evaluate", abs)
-    assert list(evaluator.map(toolbox.evaluate, iter([-1, 2]))) == [1, 2]
-
-
-def test_map_leaves_a_decorated_evaluate_alone():
-    def doubled(function):
-        @functools.wraps(function)
-        def wrapper(individual, **data):
-            return (2 * function(individual, **data)[0],)
-
-        return wrapper
-
-    pset = arithmetic()
-    toolbox, evaluator, individuals = script(pset, X, Y), compiled(pset, X, Y), population(pset, 5, 6)
-    toolbox.decorate("evaluate", doubled)
-    assert list(evaluator.map(toolbox.evaluate, individuals)) == [toolbox.evaluate(each) for each in individuals]
-
-
 def test_map_replaces_the_function_it_is_made_for():
     pset = arithmetic()
     individuals, calls = population(pset, 5, 7), []
@@ -321,56 +238,6 @@ def test_a_function_that_computes_another_fitness_is_noticed(other):
         compiled(pset, X, Y).map(toolbox.evaluate, population(pset, 5, 8))
 
 
-@pytest.mark.slow
-def test_a_run_makes_the_same_decisions_with_the_same_seed():
-    # Sums, differences and products of small whole numbers are exact, so that fitness is the same to the last bit.
-    pset = gp.PrimitiveSet("MAIN", 1)
-    for function, arity in ((operator.add, 2), (operator.sub, 2), (operator.mul, 2), (operator.neg, 1), (max, 2)):
-        pset.addPrimitive(function, arity)
-    rows = np.arange(-3.0, 5.0)[:, None]
-    y = (rows**3 - 2 * rows + 1)[:, 0]
-
-    def run(map_):
-        toolbox = script(pset, rows, y)
-        toolbox.register("map", map_)
-        statistics = tools.Statistics(operator.attrgetter("fitness.values"))
-        for name, function in (("mean", np.mean), ("least", np.min), ("most", np.max)):
-            statistics.register(name, function)
-        random.seed(11)
-        start = toolbox.population(n=60)
-        return algorithms.eaSimple(start, toolbox, 0.6, 0.3, 12, stats=statistics, verbose=False)
-
-    (interpreted, log), (ours, our_log) = run(map), run(compiled(pset, rows, y).map)
-    assert [dict(record) for record in our_log] == [dict(record) for record in log]
-    assert list(map(str, ours)) == list(map(str, interpreted))
-    assert log[-1]["least"] < log[0]["least"]
-
-
-def test_with_exact_sums_symbolic_regression_makes_the_same_decisions():
-    # Sines and cosines are within 2 ulp of C's, which the sum over 20 rows hardly ever shows.
-    pset = arithmetic(1)
-    rows = np.linspace(-1, 1, 20)[:, None]
-    x = rows[:, 0]
-    y = x * (1 + x * (1 + x * (1 + x)))  # the same bits in all versions of NumPy
-
-    def run(map_):
-        toolbox = script(pset, rows, y)
-        toolbox.register("map", map_)
-        random.seed(3)
-        population, _ = algorithms.eaSimple(toolbox.population(n=100), toolbox, 0.5, 0.2, 10, verbose=False)
-        return [(str(each), each.fitness.values) for each in population]
-
-    assert run(compiled(pset, rows, y, exact_sums=True).map) == run(map)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_exact_sums_give_the_same_losses(loss):
-    pset = arithmetic(1)
-    individuals = population(pset, 30, 9)
-    exact = compiled(pset, X, Y, loss, exact_sums=True)(individuals)
-    assert exact == [(pytest.approx(fitness, rel=1e-13),) for (fitness,) in compiled(pset, X, Y, loss)(individuals)]
-
-
 # compile --------------------------------------------------------------------------------------------------------------
 
 
@@ -393,11 +260,3 @@ def test_a_compiled_individual_rejects_wrong_arguments(arguments):
     function = shine.deap.compile(Individual.from_string("add(ARG0, ARG1)", pset), pset)
     with pytest.raises(TypeError):
         function(*arguments)
-
-
-def test_a_set_without_arguments_compiles_to_its_value():
-    pset = gp.PrimitiveSet("MAIN", 0)
-    pset.addPrimitive(operator.add, 2)
-    pset.addTerminal(2)
-    individual = gp.PrimitiveTree.from_string("add(2, 3)", pset)
-    assert shine.deap.compile(individual, pset) == gp.compile(individual, pset) == 5

@@ -97,22 +97,6 @@ def test_a_bitwise_operator_of_numbers_other_than_truth_values_is_nan(function):
     assert np.isnan(values).tolist() == [True, True, True, False]
 
 
-def test_bitwise_operators_of_type_bool_are_those_of_logic():
-    pset = gp.PrimitiveSetTyped("MAIN", [bool, bool], bool)
-    pset.addPrimitive(operator.and_, [bool, bool], bool)
-    assert str(shine.deap.tree(gp.PrimitiveTree.from_string("and_(ARG0, ARG1)", pset), pset)) == "ARG0 and ARG1"
-
-
-@pytest.mark.parametrize(("function", "arity"), [(max, 4), (min, 3)])
-def test_extrema_of_several_numbers_are_those_of_python(function, arity):
-    pset = gp.PrimitiveSet("MAIN", arity)
-    pset.addPrimitive(function, arity, name="f")
-    individual = gp.PrimitiveTree([pset.mapping["f"], *(pset.mapping[name] for name in pset.arguments)])
-    rows = list(product([-1.0, 0.0, 2.0, math.nan], repeat=arity))
-    ours = evaluate(shine.deap.tree(individual, pset), [np.array(column) for column in zip(*rows, strict=True)])
-    np.testing.assert_array_equal(ours, [function(*row) for row in rows])
-
-
 HARD = [*NUMBERS, -4503599627370497.5, -1.5, -0.49999999999999994, 5e-324, 0.49999999999999994, 0.5, 1.5, 3.5]
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import array
 import math
-import multiprocessing
 import pickle
 import random
 import sys
 import threading
-from functools import partial
 
 import numpy as np
 import pytest
 from deap import algorithms, base, benchmarks, tools
-from helpers.objectives import call_all
 
 import shine.deap
 from shine.base.errors import UnsupportedSyntaxError
@@ -133,12 +130,6 @@ def read(*individuals):
 NUMBERS = [np.float64(1.5), 2, -(2**62), True, np.int64(-7), 2**53 + 1]
 
 
-@pytest.mark.parametrize("form", [list, tuple, Genes])
-def test_native_code_reads_lists_and_tuples_of_python_and_numpy_numbers(form):
-    rows = [[3.0, 4.0], *([number, 0.5] for number in NUMBERS), [0.5, NUMBERS[0]]]
-    assert read(*map(form, rows)) == [[float(number) for number in row] for row in rows]
-
-
 @pytest.mark.parametrize("code", "bBhHiIlLqQfd")
 def test_native_code_reads_arrays_of_every_number_type(code):
     rows = np.array([[1, 2], [3, 4], [100, 0]], code)
@@ -175,15 +166,6 @@ def test_objects_are_neither_kept_nor_lost():
     assert np.allclose(before, after, atol=100)
 
 
-def test_populations_change_their_kind_between_calls():
-    objective = CompiledObjective(SPHERE)
-    for _ in range(2):
-        for kind in (list, tuple, Genes, lambda each: array.array("b", each), lambda each: array.array("d", each)):
-            assert objective.evaluate_all([kind([1, 2]), kind([3, 4])]) == [(5.0,), (25.0,)]
-        for dtype in "bdf":
-            assert objective.evaluate_all(list(np.array([[1, 2], [3, 4]], dtype))) == [(5.0,), (25.0,)]
-
-
 @pytest.mark.parametrize("given", [{0: 5.0}, {5.0}, frozenset(), {0: 5.0}.values(), range, 3.0, None])
 def test_what_has_no_elements_in_order_is_no_individual(given):
     objective = CompiledObjective("x[0]")
@@ -204,15 +186,6 @@ def test_values_that_are_not_finite_are_the_worst():
 
 
 @pytest.mark.slow
-def test_several_values_are_one_fitness():
-    objective = CompiledObjective(benchmarks.kursawe)
-    individuals = [Genes(each, Two) for each in genes(9, 3)]
-    assert np.allclose(objective.map(objective, individuals), [benchmarks.kursawe(each) for each in individuals])
-    with pytest.raises(ValueError, match="the fitness has 1 weights, and the objective 2 values"):
-        objective.map(objective, [Genes([1.0, 2.0])])
-
-
-@pytest.mark.slow
 def test_constants_are_numbers_and_vectors_of_all_individuals():
     text = "a*sum((v - c)**2 for v, c in zip(x, center))"
     objective = CompiledObjective(text, constants={"center": [1.0, 2.0], "a": 10})
@@ -228,26 +201,6 @@ def test_constants_are_numbers_and_vectors_of_all_individuals():
     for wrong in (3, [1.0, np.nan], [[1.0], [2.0, 3.0]], [1e300]):
         with pytest.raises(TypeError, match="center is a sequence of finite numbers in float32, not"):
             CompiledObjective(text, constants={"a": 1.0, "center": wrong}, dtype="float32")
-
-
-@pytest.mark.slow
-def test_float32_is_computed_in_float32():
-    x = [0.1, 0.2, 0.3]
-    want = np.float32(0)
-    for value in np.array(x, np.float32):
-        want = want + value * value
-    assert CompiledObjective(SPHERE, dtype=np.float32)(x) == (float(want),)
-
-
-def test_map_is_the_builtin_for_all_else():
-    objective = CompiledObjective(SPHERE)
-    assert list(objective.map(len, [[1.0], [2.0, 3.0]])) == [1, 2]
-    assert list(objective.map(lambda a, b: a + b, [1], [2])) == [3]
-    assert list(objective.map(objective, [])) == []
-    toolbox = base.Toolbox()
-    toolbox.register("evaluate", objective)
-    toolbox.decorate("evaluate", tools.DeltaPenalty(lambda individual: individual[0] > 0, 100.0))
-    assert list(objective.map(toolbox.evaluate, [Genes([2.0]), Genes([-2.0])])) == [(4.0,), (100.0,)]
 
 
 @pytest.mark.slow
@@ -300,54 +253,6 @@ def test_a_toolbox_with_an_objective_that_was_called_can_be_pickled_and_copied()
     assert toolbox.evaluate([3.0, 4.0]) == (25.0,)  # DEAP's `register` has copied the objective's attributes
     for again in (pickle.loads(pickle.dumps(toolbox.evaluate)), toolbox.clone(toolbox.evaluate)):
         assert again([3.0, 4.0]) == (25.0,)
-
-
-def test_objectives_of_one_formula_share_its_code_but_not_their_constants():
-    text = "sum((v - c)**2 for v, c in zip(x, center))"
-    one, other = (CompiledObjective(text, constants={"center": [value, 0.0]}) for value in (1.0, 2.0))
-    assert (one([3.0, 0.0]), other([3.0, 0.0]), one([3.0, 0.0])) == ((4.0,), (1.0,), (4.0,))
-    assert one._kernel is other._kernel
-
-
-class Shifted:
-    """An objective that is an object, and calls another."""
-
-    def __init__(self, center, inner=None):
-        self.center, self.inner = center, inner
-
-    def __call__(self, individual, power=2):
-        return (sum((v - c) ** power for v, c in zip(individual, self.center, strict=False)),)
-
-
-class Doubled(Shifted):
-    def __call__(self, individual):
-        return (2 * self.inner(individual)[0],)
-
-
-@pytest.mark.parametrize("form", [lambda it: it, lambda it: it.__call__, partial, lambda it: partial(it, power=4)])
-def test_objects_that_can_be_called_are_objectives(form):
-    source = form(Shifted([1.0, 2.0, 3.0]))
-    individual = [4.0, 4.0, 4.0]
-    assert CompiledObjective(source)(individual) == source(individual)
-    assert CompiledObjective(Doubled([], source))(individual) == (2 * source(individual)[0],)
-
-
-@pytest.mark.parametrize("source", [shine.jit(SPHERE), CompiledObjective(SPHERE)])
-def test_what_shine_compiled_is_an_objective(source):
-    assert CompiledObjective(source)([3.0, 4.0]) == (25.0,)
-    assert shine.jit(source)([3.0, 4.0]) == 25.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "method", [each for each in ("fork", "spawn") if each in multiprocessing.get_all_start_methods()]
-)
-def test_pools_compute_what_one_process_computes(method):
-    objective, raw = CompiledObjective(benchmarks.rastrigin), genes(40, 5)
-    want = objective.evaluate_all(raw)
-    with multiprocessing.get_context(method).Pool(2) as pool:
-        assert pool.map(objective, raw) == want
-        assert pool.apply(call_all, (objective, raw)) == want
 
 
 def test_the_class_is_public_and_shows_its_formula():

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from helpers.small_networks import fitted, network
 
 import shine
 from shine.base.errors import DataError
-from shine.data.datasets.dataset import Dataset
 from shine.faces.distillation.distilling import Fidelity
 from shine.faces.distillation.lessons import lesson
-from shine.search.problem.reference_losses import description_length
 
 RANGES = {"a": (1, 5), "b": (1, 5)}
 QUICK = {
@@ -95,25 +90,3 @@ def test_measurements_belong_to_rows_and_outputs():
     for X in (np.ones((3, 2)), np.full((9, 2), np.nan)):
         with pytest.raises(DataError):
             shine.distil(both, X, **QUICK)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-def test_the_law_is_chosen_and_not_the_error_of_the_network(seed: int):
-    trained = network(fitted(lambda x, y: np.exp(-x * x) * y, -2, 2, seed=seed), 32, "f32")
-    found = shine.distil(trained, {"x": (-2, 2), "y": (-2, 2)}, seed=seed, seconds=10)[0]
-    X = np.random.default_rng(9).uniform(-2, 2, (500, 2))
-    law = np.exp(-(X[:, 0] ** 2)) * X[:, 1]
-    assert 1e-5 < 1 - found.to_network.r2 < 1e-2
-    assert np.abs(found.predict(X) - law).max() < 0.02 and found.best.complexity <= 10
-
-
-def test_evidence_is_the_number_of_rows_for_all_statistics():
-    rows = Dataset.from_arrays(np.arange(100.0)[:, None], np.arange(100.0))
-    few = replace(rows, worth=32.0)
-    assert (rows.effective_rows, few.effective_rows, few.take(range(10)).effective_rows) == (100, 32, 10)
-    lengths = [description_length(each, "mse").lengths(np.array([1e-3, 8e-4]), np.array([5, 15]), np.array([0, 2]))
-               for each in (rows, few)]  # fmt: skip
-    assert lengths[1][0] < lengths[1][1]
-    many = description_length(replace(rows, worth=None), "mse")
-    assert many.rows == 100 and description_length(few, "mse").rows == 32

@@ -65,17 +65,9 @@ def test_inputs_take_features_by_name_or_in_order(names: tuple[str, ...], sign: 
     assert np.allclose(found[:, 0], sign * (X[:, 0] - X[:, 1]))
 
 
-def test_a_wide_input_may_have_the_name_of_a_feature():
-    assert np.allclose(network_of(network(WEIGHTS, 5), ("x", "y"), None, {}).outputs(X)[1], expected(X))
-
-
 def test_names_that_are_inputs_in_part_are_refused():
     with pytest.raises(GraphImportError, match="the inputs of the network are x, y, and the features x, z; name all"):
         network_of(DIFFERENCE, ("x", "z"), None, {})
-
-
-def test_a_network_of_one_row_is_called_row_by_row():
-    assert np.allclose(network_of(SUM, ("a", "b"), None, {}).outputs(X)[1][:, 0], X.sum(axis=1))
 
 
 def written(inputs: str, results: str, parameters: str, body: str, returned: str) -> str:

@@ -11,8 +11,6 @@ from helpers.known_systems import known_search
 
 import shine
 from shine.base.errors import DataError, InterruptedFitWarning
-from shine.data.trajectory_tables import trajectories
-from shine.faces.dynamics.scoring import with_inputs
 from shine.search.dynamics import run
 
 TIMES = np.linspace(0, 3, 61)
@@ -29,12 +27,6 @@ def _known(monkeypatch):
 @pytest.fixture
 def fitted():
     return shine.SymbolicDynamics(random_state=0).fit(STATES, TIMES, **NAMES)
-
-
-def test_the_attributes_are_those_of_the_result(fitted):
-    assert (fitted.states_, fitted.controls_, fitted.n_features_in_) == (["x", "v"], [], 2)
-    assert fitted.best_ is fitted.front_[1]
-    assert list(fitted.equations_) == ["x", "v"]
 
 
 USES = {
@@ -133,11 +125,6 @@ def test_an_explosion_scores_minus_infinity(monkeypatch):
     assert model.score(TIMES + 1, TIMES) == -np.inf
 
 
-def test_intervals_are_named_by_state_and_place(fitted):
-    low, high = fitted.conf_int()["v'[0]"]
-    assert (low, high) == pytest.approx((-1 - 0.0196, -1 + 0.0196), abs=1e-5)
-
-
 def test_the_text_has_a_line_a_state_and_marks_the_choice(fitted):
     lines = repr(fitted).splitlines()
     assert lines[0] == "SymbolicDynamics, 2 systems"
@@ -219,27 +206,10 @@ def test_a_vector_field_of_more_states_is_refused(monkeypatch):
         model.plot("vector_field")
 
 
-def test_an_unknown_drawing_is_told(fitted):
-    with pytest.raises(ValueError, match="must be one of 'trajectories', 'phase', 'residuals', 'vector_field'"):
-        fitted.plot("front")
-
-
 def test_copies_simulate_the_same(fitted):
     states = fitted.simulate([0.0, 2.0], TIMES)
     for other in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
         np.testing.assert_array_equal(other.simulate([0.0, 2.0], TIMES), states)
-
-
-def test_a_function_of_the_time_steers_a_simulation_at_any_times(monkeypatch):
-    monkeypatch.setattr(run, "find_dynamics", known_search(("u - x",)))
-    times = np.linspace(0, 5, 40)
-    model = shine.SymbolicDynamics().fit(np.exp(-times), times, u=np.sin(times), states=["x"])
-    # x' = sin(3 t) - x from 1.
-    few = np.array([0.0, 4.0, 12.0])
-    wanted = 1.3 * np.exp(-few) + 0.1 * np.sin(3 * few) - 0.3 * np.cos(3 * few)
-    found, errors = model.simulate([1.0], few, lambda time: np.sin(3 * time), return_std=True)
-    np.testing.assert_allclose(found[:, 0], wanted, atol=1e-7)
-    assert errors.shape == found.shape
 
 
 def test_controls_are_asked_for(monkeypatch):
@@ -427,8 +397,3 @@ def test_constants_of_a_run_are_taken_by_its_name(monkeypatch):
 
 def test_the_energy_of_a_spring_is_conserved(fitted):
     assert [each.formula for each in fitted.conserved()] == ["x**2 + v**2"]
-
-
-def test_a_slow_function_needs_no_times_between_the_readings():
-    readings = trajectories(STATES, TIMES, lambda time: 0.1 * time)
-    assert len(with_inputs(readings, lambda time: 0.1 * time).runs[0].times) == len(TIMES)

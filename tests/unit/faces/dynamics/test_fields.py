@@ -7,11 +7,10 @@ import pickle
 
 import numpy as np
 import pytest
-from helpers.known_fields import burgers, known_fields, korteweg_de_vries, with_noise
+from helpers.known_fields import burgers, known_fields, with_noise
 
 import shine
 from shine.base.errors import DataError, ExportError
-from shine.data.fields import field_of
 from shine.search.dynamics.fields import run
 
 pytestmark = pytest.mark.timeout(300)
@@ -19,7 +18,6 @@ pytestmark = pytest.mark.timeout(300)
 
 ARITHMETIC = ["add", "sub", "mul", "div"]
 X, T = np.linspace(-2, 8, 128), np.linspace(0, 6, 101)
-WIDE, LONG = np.linspace(-20, 20, 256), np.linspace(0, 12, 101)
 
 
 def estimator(**options):
@@ -61,16 +59,6 @@ def test_of_exact_equations_the_shortest_is_chosen():
     field = np.exp(-0.5 * times) * np.sin(angle) + 0.5 * np.exp(-2 * times) * np.cos(2 * angle)
     model = estimator(periodic=True, max_time=10).fit(field, times[:, 0], space=angle[1])
     assert str(model.best_).splitlines()[0] == "u_t = 0.5*u_xx"
-
-
-@pytest.mark.slow
-def test_the_equation_of_korteweg_and_de_vries_is_found_in_noise():
-    field = with_noise(korteweg_de_vries(WIDE, LONG), 0.01)
-    model = estimator(max_time=40).fit(field, LONG, space=WIDE)
-    assert set(model.best_.equations[0].tree.used_parameters) == {"u", "u_x", "u_xxx"}
-    values = np.random.default_rng(1).uniform(-1, 1, (4, 50))
-    found = model.best_.equations[0].kernel(*values)
-    np.testing.assert_allclose(found, -6 * values[0] * values[1] - values[3], atol=0.03)
 
 
 @pytest.mark.slow
@@ -152,18 +140,6 @@ def test_a_program_integrates_a_field_as_the_model_does(monkeypatch, to, needs):
     np.testing.assert_allclose(found, model.best_.equations[0].kernel(*np.ones((4, 5)))[None])
 
 
-@PROGRAMS
-def test_a_program_of_two_periodic_axes(monkeypatch, to, needs):
-    pytest.importorskip(needs)
-    x = np.arange(36) * 0.2
-    model = known(monkeypatch, x, two=True, periodic=True)
-    program = {"__name__": "program"}
-    exec(model.export(to), program)
-    start = np.sin(2 * np.pi * x / 7.2)[:, None] * np.cos(2 * np.pi * np.arange(33) / 33)
-    wanted = model.simulate(start, T[:3])
-    np.testing.assert_allclose(program["simulate"](start[None], T[:3])[:, 0], wanted, atol=1e-4)
-
-
 def test_equations_of_fields_for_mathematics(monkeypatch):
     sympy = pytest.importorskip("sympy")
     model = known(monkeypatch)
@@ -177,10 +153,6 @@ def test_equations_of_fields_for_mathematics(monkeypatch):
     assert equation.lhs == sympy.Function("u")(t, x).diff(t)
     with pytest.raises(ExportError, match="there is no export c of fields; use one of python, jax, sympy, latex"):
         model.export("c")
-
-
-def test_coordinates_may_be_rounded():
-    assert abs(field_of(FIELD, T, X.round(3), None, False).steps[1] - (X[1] - X[0])) < 1e-4
 
 
 FIELD = burgers(X, T)

@@ -30,18 +30,6 @@ def test_a_driven_pendulum_is_found_with_its_control():
     np.testing.assert_allclose(model.simulate([-0.5, 1.5], times, force), other, atol=1e-3)
 
 
-def test_a_pendulum_is_found_from_noisy_positions():
-    times = np.linspace(0, 15, 151)
-    positions = solved(lambda _, state: [state[1], -2 * np.sin(state[0]) - 0.1 * state[1]], [2.0, 0.0], times)[:, 0]
-    noise = 0.02 * positions.std() * np.random.default_rng(0).standard_normal(151)
-    model = shine.SymbolicDynamics(
-        order=2, primitives=["add", "sub", "mul", "div", "sin", "cos"], max_time=120, random_state=0
-    )
-    model.fit(positions + noise, times, states=["a"])
-    assert model.best_.complexity < 12
-    np.testing.assert_allclose(model.simulate([2.0, 0.0], times)[:, 0], positions, atol=0.1)
-
-
 def test_robertsons_stiff_reaction_is_found():
     def rates(_, y):
         slow, fast, back = 0.04 * y[0], 3e7 * y[1] ** 2, 1e4 * y[1] * y[2]
@@ -54,21 +42,6 @@ def test_robertsons_stiff_reaction_is_found():
     other = solved(rates, [0.5, 0.0, 0.5], times, "Radau")
     np.testing.assert_allclose(model.simulate([0.5, 0.0, 0.5], times), other, rtol=1e-4, atol=1e-7)
     assert '"solver": Kvaerno5()' in model.export("jax")
-
-
-def test_an_oregonator_is_found_from_times_that_resolve_its_pulses():
-    """Field and Noyes (1974): x spans five decades, its rates nine."""
-
-    def rates(_, s):
-        x, y, z = s
-        return [77.27 * (x + y - 8.375e-6 * x**2 - x * y), (z - y - x * y) / 77.27, 0.161 * (x - z)]
-
-    integrate = pytest.importorskip("scipy.integrate")
-    times = integrate.solve_ivp(rates, (0, 60), [1.0, 2.0, 3.0], "Radau", rtol=1e-6, atol=1e-9).t
-    model = shine.SymbolicDynamics(primitives=["add", "sub", "mul"], max_time=200, random_state=0)
-    model.fit(solved(rates, [1.0, 2.0, 3.0], times, "Radau"), times, states=["x", "y", "z"])
-    other = solved(rates, [10.0, 20.0, 100.0], times, "Radau")
-    np.testing.assert_allclose(model.simulate([10.0, 20.0, 100.0], times), other, rtol=1e-3)
 
 
 def test_a_function_of_the_time_is_asked_between_the_readings_of_a_fit():

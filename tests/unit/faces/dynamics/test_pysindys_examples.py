@@ -18,24 +18,9 @@ def lorenz(t, state, u=0.0):
     return [10 * (y - x) + u, x * (28 - z) - y, x * y - 8 / 3 * z]
 
 
-def drive(t):
-    return 20 * np.sin(3 * t)
-
-
 def trajectory(rates, start, count):
     times = STEP * np.arange(count)
     return solve_ivp(rates, (0, times[-1]), start, t_eval=times, rtol=1e-10, atol=1e-10).y.T
-
-
-@pytest.mark.slow
-def test_lorenz_with_a_control():
-    x = trajectory(lambda t, state: lorenz(t, state, drive(t)), [-8, 8, 27], 400)
-    u = drive(STEP * np.arange(400))
-    model = shine.SymbolicDynamics(primitives=["add", "sub", "mul"], max_time=25, random_state=0)
-    model.fit(x, t=STEP, u=u)
-    state, force = np.random.default_rng(0).uniform(-10, 10, (5, 3)), np.linspace(-5, 5, 5)
-    wanted = [lorenz(0.0, each, push) for each, push in zip(state, force, strict=True)]
-    np.testing.assert_allclose(model.predict(state, u=force), wanted, atol=1e-3)
 
 
 @pytest.mark.slow

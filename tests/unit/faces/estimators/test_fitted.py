@@ -40,10 +40,6 @@ def test_the_methods_are_those_of_the_chosen_formula(one):
         assert np.array_equal(own, expected)
 
 
-def test_another_formula_of_the_front(one):
-    assert one.conf_int(index=0) == one.front_[0].conf_int()
-
-
 def test_several_targets_give_a_list_or_a_further_axis(two):
     assert [ends.keys() for ends in two.conf_int()] == [best.conf_int().keys() for best in two.best_]
     assert two.predict_interval(X).shape == (50, 2, 2)
@@ -56,15 +52,6 @@ def test_a_pickle_knows_as_much(one):
     copied = pickle.loads(pickle.dumps(one))
     assert copied.standard_errors() == one.standard_errors()
     assert copied.conf_int(0.77, "profile") == one.conf_int(0.77, "profile")
-
-
-def test_weights_and_standard_deviations_of_the_fit_count():
-    sigma = np.where(X[:, 0] > 2.5, 1.0, 0.1)
-    noisy = X[:, 0] * 3.21 + RNG.normal(0, 1, 50) * sigma
-    best = SymbolicRegressor(**QUICK).fit(X, noisy, sigma=sigma)
-    plain = best.best_.with_data(X, noisy, sigma=sigma, noise="sigma")
-    if best.standard_errors():
-        assert best.standard_errors() == pytest.approx(plain.standard_errors(), rel=1e-6)
 
 
 def test_a_template_takes_texts_of_groups_in_intervals_and_drawings():

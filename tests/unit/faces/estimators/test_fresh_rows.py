@@ -61,16 +61,6 @@ def test_regressors_do(seed):
 
 @pytest.mark.slow
 @each_seed
-@pytest.mark.parametrize("selection", ["accuracy", "score"])
-def test_however_the_formula_is_chosen(seed, selection):
-    rng = np.random.default_rng(seed)
-    X, fresh = rows(rng, 25), rows(rng, 10_000)
-    model = SymbolicRegressor(random_state=seed, guesses=with_poles(X), model_selection=selection, **QUICK)
-    assert np.isfinite(model.fit(X, target(rng, X)).predict(fresh)).all()
-
-
-@pytest.mark.slow
-@each_seed
 def test_classifiers_do(seed):
     rng = np.random.default_rng(seed)
     X, fresh = rows(rng, 30), rows(rng, 10_000)
@@ -90,35 +80,3 @@ def test_transformers_do(seed):
     assert np.isfinite(model.fit(X, y).transform(fresh)).all()
     for front in model.front_:
         assert_defined(front, X, y)
-
-
-BRIEF = {**QUICK, "generations": 2}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", mostly_slow(range(2), fast=[1]))
-def test_each_output_of_a_template_does(seed):
-    rng = np.random.default_rng(seed)
-    X = rows(rng, 25)
-    y = target(rng, X)
-    guesses = with_poles(X)
-    pairs = [{"f": one, "g": other} for one, other in zip(guesses, reversed(guesses), strict=True)]
-    model = SymbolicRegressor(random_state=seed, template="f(x0, x1, x2), g(x0, x1)", guesses=pairs, **BRIEF)
-    Y = np.column_stack([y, y**2])
-    for each in model.fit(X, Y).front_:
-        for output, values in zip(each.outputs, Y.T, strict=True):
-            assert_defined([output], X, values.copy())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
-def test_searches_for_an_objective_do(seed):
-    rng = np.random.default_rng(seed)
-    X = rows(rng, 25)
-    y = target(rng, X)
-
-    def objective(predictions):
-        return np.mean(np.abs(predictions - y) ** 1.5, axis=-1)
-
-    model = SymbolicRegressor(random_state=seed, objective=objective, guesses=with_poles(X), **BRIEF)
-    assert_defined(model.fit(X, y).front_, X, y)

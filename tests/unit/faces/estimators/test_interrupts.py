@@ -16,9 +16,6 @@ import numpy as np
 import pytest
 from helpers.markers import mostly_slow
 from sklearn.base import clone
-from sklearn.ensemble import BaggingRegressor
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -96,30 +93,6 @@ def test_a_fit_that_fails_leaves_the_earlier_one(name):
     assert again.tobytes() == predicted.tobytes()
 
 
-OUTER = {
-    "cross_val_score": lambda model: cross_val_score(model, X, Y, cv=2, error_score="raise"),
-    "grid search": lambda model: GridSearchCV(model, {"max_size": [4, 6]}, cv=2).fit(X, Y),
-    "the last fit of a grid search": lambda model: GridSearchCV(model, {"max_size": [4]}, cv=2).fit(X, Y),
-    "bagging": lambda model: BaggingRegressor(model, n_estimators=2).fit(X, Y),
-    "several outputs": lambda model: MultiOutputRegressor(model).fit(X, np.column_stack([Y, -Y])),
-    "pipeline": lambda model: cross_val_score(make_pipeline(StandardScaler(), model), X, Y, cv=2, error_score="raise"),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("program", OUTER)
-def test_programs_that_fit_again_and_again_end(program):
-    fits = []
-
-    def callback(progress):
-        fits.append(progress.generation)
-        if fits.count(0) == (3 if program.startswith("the last") else 1):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        OUTER[program](endless(SymbolicRegressor, callback, generations=2))
-
-
 def test_a_pipeline_of_the_users_own_keeps_what_it_found():
     model = make_pipeline(StandardScaler(), endless(SymbolicRegressor, interrupt_at(2)))
     with pytest.warns(InterruptedFitWarning):
@@ -175,10 +148,7 @@ if __name__ == "__main__":
 
 ACTIONS = {
     "regressor": ("model(SymbolicRegressor).fit(X, y)", "kept"),
-    "transformer": ("model(SymbolicTransformer).fit(X, y)", "kept"),
     "classifier": ("model(SymbolicClassifier).fit(X, np.arange(40) % 2)", "kept"),
-    "cross_val_score": ("cross_val_score(model(SymbolicRegressor), X, y, cv=2)", "raised"),
-    "cross_val_score in processes": ("cross_val_score(model(SymbolicRegressor), X, y, cv=2, n_jobs=2)", "raised"),
     "joblib": ("joblib.Parallel(2)(joblib.delayed(model(SymbolicRegressor).fit)(X, y) for _ in range(2))", "raised"),
     "grid search": ("GridSearchCV(model(SymbolicRegressor), {'max_size': [4, 6]}, cv=2).fit(X, y)", "raised"),
     "grid search in processes": (

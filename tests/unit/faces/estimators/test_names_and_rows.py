@@ -13,12 +13,10 @@ from sklearn.base import clone
 from shine.base.errors import DataError
 from shine.data.columns.headings import check_features
 from shine.data.datasets.dataset import Dataset
-from shine.faces.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer, checks
-from shine.faces.estimators.base import guesses_within
+from shine.faces.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
 from shine.faces.estimators.checks import formula_names, seen
 from shine.faces.estimators.parameters import checked_seed, checked_threads
 from shine.lang.forms.library import STANDARD
-from shine.lang.parse import parse
 
 
 @pytest.mark.parametrize(
@@ -62,21 +60,6 @@ def test_weights_and_repetitions_in_any_order_are_the_same_rows(seed, count):
     assert np.array_equal(*found)
     assert found[0][-1].sum() == weights.sum()
     assert len(np.unique(found[0][:-1], axis=1).T) == len(found[0].T)
-
-
-def test_many_rows_stay_where_they_are(monkeypatch):
-    monkeypatch.setattr(checks, "MOST_MERGED", 2)
-    X = np.array([[2.0], [1.0], [2.0], [3.0]])
-    assert seen(None, X, shuffled=True)[1].base is X
-    assert seen(np.array([1.0, 0.0, 2.0, 1.0]), X, shuffled=True)[1].tolist() == [[2.0], [2.0], [3.0]]
-
-
-def test_guesses_are_those_that_a_search_can_have():
-    trees = [parse(text, ("a", "b")) for text in ("3.0*a + 1.0", "a*b*a", "sin(a)", "a*b + 2.0")]
-    kept = [str(tree) for tree in guesses_within(trees, ("a", "b"), ["mul"], 3, 9, True)]
-    assert kept == ["a", "a*b"]
-    assert list(guesses_within(trees, ("a", "c"), ["mul"], 9, 9, True)) == []
-    assert [str(tree) for tree in guesses_within(trees, ("a", "b"), ["mul", "add"], 5, 2, False)] == []
 
 
 def test_threads_and_seeds_are_counted_as_scikit_learn_does():

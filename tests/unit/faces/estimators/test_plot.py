@@ -53,14 +53,6 @@ def test_a_regressor_draws_its_front_by_default():
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), [model.loss for model in one().front_])
 
 
-def test_data_frames_are_taken_as_in_fit():
-    (axes,) = panels(1)
-    one().plot("fit", X, Y, ax=axes)
-    np.testing.assert_array_equal(axes.lines[0].get_data(), [Y, one().predict(X)])
-    with pytest.raises(ValueError, match="feature names"):
-        one().plot("fit", X[["b", "my area"]], Y)
-
-
 def test_each_target_has_its_drawing():
     axes = panels(2)
     assert two().plot("fit", X, np.column_stack([Y, X["b"]]), ax=axes).tolist() == axes
@@ -75,12 +67,6 @@ def test_each_class_is_drawn_with_its_probability():
     assert all(0 <= value <= 1 for each in axes for value in each.lines[0].get_ydata())
 
 
-def test_the_dependence_of_a_classifier_is_one_of_odds():
-    axes = panels(3)
-    three().plot("dependence", X, features=["b"], ax=axes)
-    assert axes[0].get_ylabel() == "log-odds"
-
-
 def test_axes_have_the_names_and_the_units_of_target_and_features():
     model = SymbolicRegressor(**OPTIONS, units=({"my area": "m^2", "b": "m"}, "m^3")).fit(X, Y.rename("room"))
     for kind, data in {"fit": (X, Y), "residuals": (X, Y), "dependence": (X,), "band": ()}.items():
@@ -88,12 +74,6 @@ def test_axes_have_the_names_and_the_units_of_target_and_features():
             assert "room [m^3]" in axes.get_xlabel() + axes.get_ylabel()
             assert kind not in ("dependence", "band") or axes.get_xlabel() in ("my area [m^2]", "b [m]")
     assert components().plot("dependence", X, features=["b"]).get_ylabel() == "prediction"
-
-
-def test_an_index_draws_another_formula():
-    (axes,) = panels(1)
-    one().plot("fit", X, Y, index=0, ax=axes)
-    np.testing.assert_array_equal(axes.lines[0].get_ydata(), one().predict(X, index=0))
 
 
 @pytest.mark.parametrize(

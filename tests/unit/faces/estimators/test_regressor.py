@@ -10,7 +10,6 @@ import numpy as np
 import pandas
 import pytest
 from helpers.markers import mostly_slow
-from sklearn.metrics import r2_score
 
 import shine
 from shine.base.errors import InterruptedFitWarning
@@ -127,10 +126,6 @@ def test_every_target_has_its_formula(loss):
         model.predict(X, index=[0, 0])
 
 
-def test_one_column_of_targets_is_a_table_with_one_column():
-    assert quick(guesses=["x0*x1"]).fit(X, (A * B)[:, None]).predict(X).shape == (100, 1)
-
-
 @pytest.mark.slow
 def test_the_front_can_be_predicted_with_and_chosen_from():
     model = quick().fit(X, HARD)
@@ -143,12 +138,6 @@ def test_the_front_can_be_predicted_with_and_chosen_from():
     assert choices["accuracy"] == losses.index(min(losses)) == len(losses) - 1
     assert choices["score"] == int(model.equations_["score"].argmax())
     assert quick(model_selection=lambda front: -1).fit(X, HARD).front_.best_index == len(losses) - 1
-
-
-def test_a_constant_target_is_its_own_formula():
-    model = quick().fit(X, np.full(100, 2.5))
-    assert model.predict(X[:2]).tolist() == [2.5, 2.5]
-    assert model.score(X, np.full(100, 2.5)) == 1.0
 
 
 def test_ctrl_c_leaves_what_was_found():
@@ -199,16 +188,6 @@ def test_units_and_constraints_are_given_by_the_headings_of_the_columns():
     assert not any("lambda" in each.expression for each in without.front_)
 
 
-@pytest.mark.slow
-def test_a_function_is_a_primitive():
-    model = SymbolicRegressor(**QUICK | {"primitives": (gap, "add"), "population_size": 100}).fit(X, A * A - B)
-    assert model.best_.expression == "gap(x0, x1)"
-
-
-def gap(x, y):
-    return x * x - y
-
-
 def test_the_engine_s_own_errors_come_through():
     with pytest.raises(shine.UnsupportedSyntaxError, match="unknown name 'c'"):
         quick(guesses=["x0 + c"]).fit(X, A)
@@ -222,21 +201,6 @@ def test_an_index_that_is_no_position_is_told_with_the_positions(index, product)
         with pytest.raises(ValueError, match=r"index (must be a position in the front|has 3 positions)") as e:
             ask()
         assert len(str(e.value)) < 300
-
-
-def test_positions_may_be_of_numpy(product):
-    assert np.array_equal(product.predict(X, index=np.int64(0)), product.predict(X, index=0))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
-def test_the_score_does_not_depend_on_the_unit_of_the_target(unit):
-    model = quick(model_selection=lambda front: 0).fit(X, HARD)
-    fitted = model.score(X, HARD)
-    model = quick(model_selection=lambda front: 0).fit(X, HARD * unit)
-    assert model.score(X, HARD * unit) == pytest.approx(fitted, abs=1e-9)
-    weights = np.where(np.arange(len(X)) < 20, 1e300, 0.0)
-    assert model.score(X, HARD * unit, weights) == pytest.approx(r2_score(HARD[:20], model.predict(X)[:20] / unit))
 
 
 @pytest.mark.parametrize(

@@ -34,12 +34,6 @@ def test_groups_are_kept_back():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("validation", ["random", "time"])
-def test_rows_are_kept_back(validation):
-    assert "the least error on 20 rows" in quick(validation=validation).fit(X, Y).front_.reason
-
-
-@pytest.mark.slow
 def test_the_order_of_the_rows_tells_the_time():
     y = Y.copy()
     y[60:] = 100.0
@@ -47,13 +41,6 @@ def test_the_order_of_the_rows_tells_the_time():
     late = quick(validation="time").fit(X[::-1], y[::-1])
     assert early.front_.reason == late.front_.reason.partition("; errors of neighbouring rows")[0]
     assert [m.expression for m in early.front_] != [m.expression for m in late.front_]
-
-
-def test_rows_of_weight_0_are_left_out_with_their_groups():
-    weights = np.where(np.arange(80) < 16, 0.0, 1.0)
-    with_weights = quick().fit(X, Y, sample_weight=weights, groups=LABELS)
-    without = quick().fit(X[16:], Y[16:], groups=LABELS[16:])
-    assert [str(m.tree) for m in with_weights.front_] == [str(m.tree) for m in without.front_]
 
 
 def test_other_selections_are_of_the_front():

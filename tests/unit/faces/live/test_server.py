@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from contextlib import closing, suppress
 
 import pytest
@@ -117,16 +116,6 @@ def test_an_action_needs_the_token_in_a_header(server):
     assert post(server, "/echo")[0] == 200
 
 
-def test_every_server_has_a_token_of_its_own(server, pages):
-    other = Server(pages)
-    try:
-        assert other.token != server.token
-        assert len(other.token) > 40
-    finally:
-        pages.end.set()
-        other.close()
-
-
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::1]:80", "[", "a@b", ""]
 )
@@ -134,16 +123,6 @@ def test_a_foreign_name_for_this_machine_is_refused(server, host):
     """A page of another site whose name leads here has its own name in the request."""
     assert get(server, host=host or " ")[0] == 403
     assert post(server, host=host or " ")[0] == 403
-
-
-def test_two_names_are_refused(server):
-    assert get(server, "/", None, None, "Host: evil.example")[0] == 403
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1:9999", "localhost:9999", "localhost"])
-def test_another_port_is_allowed_because_a_tunnel_may_pass_requests_on(server, host):
-    assert get(server, host=host)[0] == 200
-    assert post(server, "/echo", b"{}", f"Origin: http://{host}", host=host)[0] == 200
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:1", "http://["])
@@ -174,10 +153,6 @@ def test_damaged_bodies_are_refused(server, body):
 )
 def test_bodies_without_a_length_and_huge_ones_are_not_read(server, length, status):
     assert post(server, "/echo", b"{}", length=length)[0] == status
-
-
-def test_a_body_that_is_shorter_than_it_says_is_refused(server):
-    assert post(server, "/echo", b'{"a"', length=100)[0] == 400
 
 
 @pytest.mark.slow
@@ -225,14 +200,6 @@ def everything(connection) -> bytes:
     while got := connection.recv(1 << 16):
         found += got
     return found
-
-
-def test_two_pages_get_all_messages_and_the_end(server, pages):
-    with closing(opened(server)) as first, closing(opened(server)) as second:
-        pages.end.set()
-        for each in (first, second):
-            messages = everything(each).partition(b"\r\n\r\n")[2].decode().split("\n\n")
-            assert messages == ['data: {"text": "xxxxxxxxxx"}', ":", 'data: {"text": "the end"}', ""]
 
 
 @pytest.mark.slow
@@ -288,19 +255,6 @@ def test_a_stranger_who_sends_slowly_is_sent_away(server, monkeypatch):
                 break
         else:
             pytest.fail("the connection lasted 10 seconds")
-
-
-@pytest.mark.slow
-def test_a_page_that_has_shown_the_token_stays(server, pages, monkeypatch):
-    monkeypatch.setattr(module, "PATIENCE", 0.1)
-    with closing(opened(server)) as page:
-        assert page.recv(10)
-        time.sleep(0.5)
-        strangers = [socket.create_connection(server.server_address, timeout=20) for _ in range(20)]
-        pages.end.set()
-        assert everything(page).endswith(b'data: {"text": "the end"}\n\n')
-        for each in strangers:
-            each.close()
 
 
 def ours():

@@ -8,26 +8,20 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from unit.faces.live.test_server import ours
-from unit.faces.live.test_watch import DATA, LAW, ODDS, X, settings
+from unit.faces.live.test_watch import DATA, LAW, X, settings
 
 import shine
 from shine.base.errors import ShineError
-from shine.base.stages import listening
 from shine.estimators import SymbolicClassifier, SymbolicRegressor
-from shine.evaluate.losses.form import loss_of
 from shine.faces.live import notebook, parts, server
 from shine.faces.live.view import Live
-from shine.lang.parse import parse
 from shine.search.evolution.observers import Observers
-from shine.search.kinds.classes import ClassesProblem
 from shine.search.run import search
-from shine.search.view import Explained
 
 NOISY = replace(DATA, target=DATA.target + np.random.default_rng(1).normal(0, 0.01, DATA.n_rows))
 """No formula fits them exactly, so that no search ends by itself."""
@@ -204,67 +198,6 @@ def test_a_formula_before_the_search_is_refused():
         assert Page(live.url).ask("formula", formula="a") == (400, {"error": "no search has begun"})
 
 
-@pytest.mark.slow
-def test_a_page_that_is_open_before_the_search_hears_of_its_stages():
-    def use(page):
-        page.wait(lambda page: "beginning" in page.status.get("text", ""))
-        page.wait(lambda page: page.parts.get("front"))
-        page.ask("stop")
-        page.wait(lambda page: page.ended)
-
-    with User(use) as user, Live("x") as live:
-        user.begin(live.url)
-        while not live._board.is_watched:
-            time.sleep(0.01)
-        time.sleep(0.2)
-        live.ended(search(NOISY, endless(), Observers(visitor=live.watch())))
-
-
-@pytest.mark.slow
-def test_before_the_first_population_it_shows_what_the_seeding_has_found():
-    looked = threading.Event()
-
-    def use(page):
-        try:
-            page.wait(lambda page: "R²" in page.parts.get("top", ""))
-            assert "The best formula so far" in page.parts["top"]
-            assert "on their way" not in page.parts["top"]
-            assert page.status["text"] == "looking for formulas to start from"
-            page.ask("stop")
-        finally:
-            looked.set()
-        page.wait(lambda page: page.ended)
-
-    def find(*arguments):
-        # The seeding may be faster than the page: it waits at what it finds until the user has looked.
-        with listening(lambda text: None, lambda: None, lambda text: looked.wait(60)):
-            return search(*arguments)
-
-    seen(use, find=find, given=endless(seeding=0.9, islands=1))
-
-
-@pytest.mark.parametrize("noise", ["absolute", "relative"])
-def test_r2_weighs_the_rows_as_the_loss_does(noise):
-    weights = 1.0 if noise == "absolute" else NOISY.target**-2.0
-    mean = np.average(NOISY.target, weights=weights * np.ones(NOISY.n_rows))
-    left, total = (np.sum(weights * (NOISY.target - than) ** 2) for than in (NOISY.columns[1], mean))
-    assert Explained(NOISY, noise, loss_of("mse"))(parse("b", ("a", "b"))) == pytest.approx(1 - left / total)
-
-
-@pytest.mark.slow
-def test_the_weights_of_r2_are_told():
-    shown = {}
-
-    def use(page):
-        page.wait(lambda page: page.parts.get("figures"))
-        shown["figures"] = page.parts["figures"]
-        page.ask("stop")
-        page.wait(lambda page: page.ended)
-
-    seen(use, given=endless(noise="relative"))
-    assert "weighted: noise relative" in shown["figures"]
-
-
 def test_a_search_that_fails_ends_the_page_with_its_error():
     pages = []
 
@@ -279,23 +212,6 @@ def test_a_search_that_fails_ends_the_page_with_its_error():
         raise ShineError("it has <b>no</b> rows")
     assert pages[0].status == {"state": "ended", "text": "The search has ended early: it has <b>no</b> rows"}
     assert ours() == []
-
-
-@pytest.mark.slow
-def test_nothing_is_painted_while_no_page_is_open(monkeypatch):
-    monkeypatch.setattr(Live, "_picture", lambda self: 1 / 0)
-    with Live("x") as live:
-        live.ended(search(DATA, settings(), Observers(visitor=live.watch())))
-
-
-def test_a_picture_that_fails_does_not_end_the_search(monkeypatch):
-    def use(page):
-        page.wait(lambda page: "the page cannot show this" in page.status.get("text", ""))
-        page.ask("stop")
-        page.wait(lambda page: page.ended)
-
-    monkeypatch.setattr(Live, "_picture", lambda self: 1 / 0)
-    seen(use)
 
 
 @pytest.mark.slow
@@ -335,19 +251,7 @@ def test_markup_in_names_is_text():
         assert live.page().count("<script>") == 1
 
 
-@pytest.mark.slow
-def test_a_search_for_odds_has_a_page_without_comparisons():
-    pages = []
-
-    def use(page):
-        pages.append(page)
-        page.wait(lambda page: page.parts.get("front"))
-        page.ask("stop")
-        page.wait(lambda page: page.ended)
-
-    seen(use, dataset=ODDS, find=partial(search, kind=ClassesProblem))
-    assert "fit" not in pages[0].parts
-    assert "svg" in pages[0].parts["structure"]
+SEARCH = {"settings": {"seeding": 0, "stagnation": None}, "population_size": 50, "random_state": 0}
 
 
 class TestFit:
@@ -378,12 +282,22 @@ class TestFit:
         assert page.status.get("state") == "ended"
 
     @pytest.mark.slow
-    def test_a_regressor(self, capsys):
-        model = SymbolicRegressor(
-            settings={"seeding": 0, "stagnation": None}, population_size=50, stop_loss=0, random_state=0
-        )
-        self.fitted(capsys, lambda: model.fit(X, NOISY.target, live=True), self.stop)
-        assert model.stopped_by_ == "callback"
+    @pytest.mark.parametrize("face", ["regressor", "classifier", "fields", "evolve"])
+    def test_a_user_of_the_page_ends_a_fit_of_each_face(self, capsys, face):
+        def fit():
+            if face == "regressor":
+                return SymbolicRegressor(stop_loss=0, **SEARCH).fit(X, NOISY.target, live=True).stopped_by_
+            if face == "classifier":
+                return SymbolicClassifier(stop_loss=0, **SEARCH).fit(X, NOISY.target > 2, live=True).stopped_by_
+            if face == "fields":
+                wave = np.sin(np.linspace(0, 6, 40)[:, None] - np.linspace(0, 6, 40))
+                wave += np.random.default_rng(0).normal(0, 0.01, wave.shape)
+                model = shine.SymbolicDynamics(kind="pde", **SEARCH)
+                return model.fit(wave, 0.15, space=0.15, live=True).stopped_by_
+            given = {"seeding": 0, "population": 50, "stop_loss": 0.0, "stagnation": None}
+            return shine.evolve(X, NOISY.target, live=True, **given).stopped_by
+
+        assert self.fitted(capsys, fit, self.stop) == "callback"
 
     @pytest.mark.slow
     def test_several_targets_have_one_page_and_end_together(self, capsys):
@@ -396,18 +310,9 @@ class TestFit:
             assert "output 1" in page.parts["top"]
             assert "output 0" in page.parts["searched"]
 
-        model = SymbolicRegressor(
-            settings={"seeding": 0, "stagnation": None}, population_size=50, stop_loss=0, random_state=0
-        )
+        model = SymbolicRegressor(stop_loss=0, **SEARCH)
         self.fitted(capsys, lambda: model.fit(X, targets, live=True), use)
         assert len(model.best_) == 2
-
-    @pytest.mark.slow
-    def test_a_classifier(self, capsys):
-        model = SymbolicClassifier(
-            settings={"seeding": 0, "stagnation": None}, population_size=50, stop_loss=0, random_state=0
-        )
-        self.fitted(capsys, lambda: model.fit(X, NOISY.target > 2, live=True), self.stop)
 
     @pytest.mark.slow
     def test_equations_of_motion_have_one_page_that_ends_as_their_report(self, capsys):
@@ -420,26 +325,10 @@ class TestFit:
         times = np.linspace(0, 8, 60)
         states = np.column_stack([2 + np.sin(times), 2 + np.cos(times)])
         states += np.random.default_rng(0).normal(0, 0.05, states.shape)
-        model = shine.SymbolicDynamics(settings={"seeding": 0, "stagnation": None}, population_size=50, random_state=0)
+        model = shine.SymbolicDynamics(**SEARCH)
         given = {"states": ["prey", "predators"], "live": True}
         self.fitted(capsys, lambda: model.fit(states, times, **given), use)
         assert model.stopped_by_ == "callback"
-
-    @pytest.mark.slow
-    def test_fields_have_a_page(self, capsys):
-        wave = np.sin(np.linspace(0, 6, 40)[:, None] - np.linspace(0, 6, 40))
-        wave += np.random.default_rng(0).normal(0, 0.01, wave.shape)
-        model = shine.SymbolicDynamics(
-            kind="pde", settings={"seeding": 0, "stagnation": None}, population_size=50, random_state=0
-        )
-        self.fitted(capsys, lambda: model.fit(wave, 0.15, space=0.15, live=True), self.stop)
-        assert model.stopped_by_ == "callback"
-
-    @pytest.mark.slow
-    def test_evolve(self, capsys):
-        given = {"seeding": 0, "population": 50, "stop_loss": 0.0, "stagnation": None}
-        fit = lambda: shine.evolve(X, NOISY.target, live=True, **given)  # noqa: E731
-        assert self.fitted(capsys, fit, self.stop).stopped_by == "callback"
 
     @pytest.mark.slow
     def test_a_template_takes_its_functions_and_parameters(self, capsys):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
 
 import numpy as np
 import pytest
@@ -14,15 +13,11 @@ from shine.faces.keywords import settings_from
 from shine.faces.live import watch as module
 from shine.faces.live.watch import Controls, Watch, judged
 from shine.search.evolution.observers import Observers
-from shine.search.kinds.classes import ClassesProblem
-from shine.search.kinds.objective import ObjectiveProblem
-from shine.search.kinds.objective_function import Objective
 from shine.search.run import search
 
 X = np.random.default_rng(0).uniform(1, 3, (40, 2))
 DATA = Dataset.from_arrays(X, np.sin(3 * X[:, 0] * X[:, 1]) + X[:, 1], features=("a", "b"))
 LAW = "sin(3*a*b) + b"
-ODDS = Dataset.from_arrays(X, (X[:, 0] > X[:, 1]).astype(float), features=("a", "b"))
 
 
 def settings(**options):
@@ -79,22 +74,6 @@ def test_a_pause_changes_nothing_but_the_time(controls):
     assert not watch.moment().held
 
 
-def test_the_clock_stands_still_while_the_search_is_paused(controls, monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
-    watch = Watch(controls)
-    controls.paused = True
-
-    def wait(seconds):
-        now[0] += 50
-        controls.paused = now[0] < 300
-
-    monkeypatch.setattr(controls.condition, "wait", wait)
-    assert not watch.pauses()
-    assert now[0] == 300
-    assert watch.clock() == 100
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("paused", [False, True])
 def test_a_stop_ends_the_search_with_its_result(controls, paused):
@@ -139,38 +118,6 @@ def test_a_formula_that_is_put_in_joins_and_is_on_the_front(controls, changes):
     assert result.best.r2 > 1 - 1e-12
     assert watch.joined() == ()
     assert changes.count(True) == 2  # it was put in, and it joined
-
-
-@pytest.mark.slow
-def test_a_formula_that_is_no_better_is_not_on_the_front(controls):
-    watch, seen = Watch(controls), []
-
-    def act(generation):
-        if generation == 2:
-            watch.put_in("sin(sin(a*b*a*b*a))")
-        if generation == 3:
-            moment = watch.moment()
-            seen.append(judged(moment.put_in[0], moment.state, moment.place))
-
-    watched(watch, act, generations=4)
-    assert not seen[0].on_front
-    assert seen[0].loss is None or 0.1 < seen[0].loss < 10
-
-
-def test_a_formula_wakes_a_paused_search_for_one_generation(controls):
-    watch, generations = Watch(controls), []
-
-    def act(generation):
-        generations.append(generation)
-        if generation == 1:
-            controls.paused = True
-            watch.put_in(LAW)
-        if generation == 2:
-            assert watch.moment().put_in[0].generation == 2
-            controls.stop()
-
-    watched(watch, act)
-    assert generations == [0, 1, 2]
 
 
 @pytest.mark.slow
@@ -248,68 +195,3 @@ def test_constants_of_a_formula_in_given_units_are_those_of_the_page(controls):
     assert loss < 1e-6
     assert best < 1e-6
     assert share > 1 - 1e-12
-
-
-@pytest.mark.slow
-def test_the_history_keeps_the_changes_of_the_loss_and_the_last_generation(controls, monkeypatch):
-    watch, losses = Watch(controls), []
-
-    def act(generation):
-        losses.append((generation, watch.moment().history[-1]["loss"]))
-
-    watched(watch, act, generations=30)
-    kept = [(line["generation"], line["loss"]) for line in watch.moment().history]
-    changed = [at for at in losses if at[0] == 0 or at[1] != losses[at[0] - 1][1]]
-    assert set(changed) <= set(kept)
-    assert kept[-1] == losses[-1]
-    assert len(kept) <= 2 * len(changed) + 1
-
-    monkeypatch.setattr(module, "MOST_LOSSES", 4)
-    short = Watch(controls, history=[{"generation": 0, "seconds": 1.0, "loss": 9.0}])
-    watched(short, generations=30)
-    assert len(short.moment().history) <= 7
-    assert short.moment().history[0]["loss"] == 9.0
-    assert short.moment().history[-1]["generation"] == losses[-1][0]
-    assert [line["loss"] for line in short.moment().history[1:]] == sorted(
-        (line["loss"] for line in short.moment().history[1:]), reverse=True
-    )
-
-
-def test_a_search_by_an_objective_can_be_watched(controls):
-    watch = Watch(controls)
-
-    def act(generation):
-        if generation == 1:
-            watch.put_in(LAW)
-
-    objective = Objective(lambda p: np.abs(p - DATA.target).mean(axis=1))
-    find = partial(search, kind=partial(ObjectiveProblem, objective))
-    result = watched(watch, act, find=find, generations=2)
-    assert result.best.loss < 1e-9
-    moment = watch.moment()
-    shown = moment.place.shown(*moment.state.archive.front(moment.place.enough))
-    assert [model.loss for model in shown.models] == sorted([model.loss for model in shown.models], reverse=True)
-
-
-@pytest.mark.slow
-def test_a_search_for_odds_can_be_watched(controls):
-    watch = Watch(controls)
-
-    def act(generation):
-        if generation == 1:
-            watch.put_in("a - b")
-        if generation == 2:
-            moment = watch.moment()
-            assert judged(moment.put_in[0], moment.state, moment.place).on_front
-            assert not moment.place.fits
-
-    watched(
-        watch,
-        act,
-        ODDS,
-        partial(search, kind=ClassesProblem),
-        primitives=["add", "sub", "sin"],
-        generations=2,
-        stop_loss=0.0,
-    )
-    assert watch.moment().put_in[0].generation == 2

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -31,47 +29,6 @@ def folder(tmp_path: Path) -> Path:
     made.mkdir(mode=0o755)
     tea(made)
     return made
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler cc")
-def test_a_conversation_leads_from_a_table_to_a_function_in_c(folder):
-    pytest.importorskip("matplotlib")
-    told = []
-
-    async def talk(client):
-        async def progress(seconds, total, message):
-            told.append((seconds, total, message))
-
-        table = await answer(client, "describe_table", path="tea.csv")
-        assert table["rows"] == 40
-        searched = await client.call_tool("search", {"settings": TEA}, progress_callback=progress)
-        found = json.loads(searched.content[0].text)
-        run = {"run": found["run"]}
-        front = await answer(client, "front", **run)
-        assert front["formula"] == found["formula"]
-        assert front["front"][front["chosen"]]["formula"] == found["formula"]
-        assert all(row["low"] <= row["value"] <= row["high"] for row in front["constants"]["values"].values())
-        predicted = await answer(client, "predict", of=run, data="tea.csv", interval=0.95, out="predicted.csv")
-        assert len(predicted["first_rows"]["prediction"]) == 10
-        drawn = await client.call_tool("plot", {"of": run, "kind": "fit", "out": "fit.png"})
-        assert drawn.content[1].type == "image" and drawn.content[1].mime_type == "image/png"
-        (resource,) = (await client.list_resources()).resources
-        assert resource.name == found["run"]
-        record = json.loads((await client.read_resource(f"{resource.uri}/result.json")).contents[0].text)
-        assert len(record["front"]) == front["formulas_of_the_front"]
-        exported = await answer(client, "export", of=run, to="c", name="degrees", out="degrees.c")
-        assert exported["files"] == ["degrees.h", "degrees.c"]
-
-    conversation(folder, talk)
-    assert told and all(total == 60 for _, total, _ in told)
-    assert (folder / "fit.png").read_bytes().startswith(b"\x89PNG")
-    subprocess.run(["cc", "-shared", "-fPIC", "degrees.c", "-o", "degrees.so", "-lm"], cwd=folder, check=True)
-    degrees = ctypes.CDLL(str(folder / "degrees.so")).degrees
-    degrees.restype, degrees.argtypes = ctypes.c_double, [ctypes.c_double]
-    minutes = np.loadtxt(folder / "tea.csv", delimiter=",", skiprows=1)[:, 0]
-    predicted = np.loadtxt(folder / "predicted.csv", delimiter=",", skiprows=1)
-    np.testing.assert_allclose([degrees(each) for each in minutes], predicted[:, 0], rtol=1e-12)
-    assert ((predicted[:, 1] < predicted[:, 0]) & (predicted[:, 0] < predicted[:, 2])).all()
 
 
 def test_a_cancelled_search_keeps_what_it_found(folder):

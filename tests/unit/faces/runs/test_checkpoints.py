@@ -10,8 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from shine.base.errors import ExportError
 from shine.faces.runs import checkpoints
@@ -75,18 +73,6 @@ def test_any_bit_that_is_turned_is_found(tmp_path: Path) -> None:
         assert refused(bytes(content), tmp_path), position
 
 
-def test_anything_that_is_cut_off_is_missed(tmp_path: Path) -> None:
-    for length in range(0, len(CONTENT), 37):
-        assert refused(CONTENT[:length], tmp_path), length
-
-
-@given(st.binary(max_size=300))
-def test_nothing_else_is_taken_for_a_checkpoint(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    folder = tmp_path_factory.mktemp("any")
-    assert refused(content, folder)
-    assert refused(CONTENT + content + b"0" * 64, folder)
-
-
 @pytest.mark.parametrize(("step", "remedy"), [(1, "update Shine"), (-1, "search anew")])
 def test_another_version_is_refused_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, remedy: str
@@ -130,8 +116,3 @@ def test_damaged_checkpoints_are_dropped_only_after_a_good_one_is_written(tmp_pa
     shelf.put(Checkpoint({"generation": 6}, {}))
     assert [found.header["generation"] for found in shelf.readable() if isinstance(found, Checkpoint)] == [6, 5]
     assert len(shelf.paths) == 2
-
-
-def test_a_run_without_checkpoints_has_none(tmp_path: Path) -> None:
-    assert Shelf(tmp_path).paths == []
-    assert list(Shelf(tmp_path).readable()) == []

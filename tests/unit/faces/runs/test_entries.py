@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from pathlib import Path
 
 import pytest
 from helpers.past_runs import model, past_run
-from hypothesis import given
-from strategies import trees
 
 from shine.base.errors import ExportError
 from shine.faces.config import read_job
-from shine.faces.runs.entries import DAMAGED, UNFINISHED, read_entry, word, words_of
+from shine.faces.runs.entries import DAMAGED, UNFINISHED, read_entry, words_of
 from shine.faces.runs.resuming import data_digest
-from shine.lang.forms.tree import Tree
 from shine.runs import compare, run_job
 
 SMALL = """
@@ -47,15 +43,6 @@ def test_a_run_of_this_version(real: Path):
     assert (entry.generations, entry.seconds) == (result["generations"], result["seconds"])
 
 
-def test_a_run_without_a_result_takes_the_hash_from_the_checkpoint(real: Path, tmp_path: Path):
-    checkpoint = next((real / "checkpoints").iterdir())
-    past_run(tmp_path / "old")
-    (tmp_path / "old/result.json").unlink()
-    (tmp_path / "old/checkpoints").mkdir()
-    (tmp_path / "old/checkpoints" / checkpoint.name).write_bytes(checkpoint.read_bytes())
-    assert read_entry(tmp_path / "old").data_hash == read_entry(real).data_hash
-
-
 def test_a_run_without_a_result_tells_its_last_generation(tmp_path: Path):
     folder = past_run(tmp_path / "run")
     (folder / "result.json").unlink()
@@ -79,29 +66,11 @@ def test_a_damaged_result_is_a_remark(content: str, tmp_path: Path):
     assert "result.json" in entry.problem
 
 
-@pytest.mark.parametrize("formula", ["exp(x", "x + z", "foo(x)"])
-def test_a_result_whose_formula_is_refused_is_damaged(formula: str, tmp_path: Path):
-    entry = read_entry(past_run(tmp_path / "run", model("x"), model(formula)))
-    assert entry.stopped_by == DAMAGED and "result.json" in entry.problem
-
-
 def test_a_damaged_configuration_is_a_remark(tmp_path: Path):
     folder = past_run(tmp_path / "run")
     (folder / "config.yaml").write_text("data: [")
     entry = read_entry(folder)
     assert len(entry.formulas) == 2 and entry.settings == {} and "config.yaml" in entry.problem
-
-
-def test_numbers_that_are_not_finite_are_unknown(tmp_path: Path):
-    folder = past_run(tmp_path / "run", model("x", loss=float("inf"), r2=10**400))
-    (formula,) = read_entry(folder).formulas
-    assert (formula.loss, formula.r2) == (None, None)
-
-
-def test_folders_in_place_of_files_are_a_remark(tmp_path: Path):
-    (tmp_path / "run/config.yaml").mkdir(parents=True)
-    (tmp_path / "run/result.json").mkdir()
-    assert read_entry(tmp_path / "run").stopped_by == DAMAGED
 
 
 @pytest.mark.parametrize(
@@ -123,27 +92,6 @@ def test_the_words_of_a_formula(formula: str, words: set[str]):
     assert words_of(formula) == words
 
 
-@pytest.mark.parametrize(("given", "known"), [("+", "add"), ("^", "pow"), ("ln", "log"), ("x1", "x1"), ("exp", "exp")])
-def test_users_words_for_them(given: str, known: str):
-    assert word(given) == known
-
-
-BINARY = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.FloorDiv: "floordiv",
-    ast.Mod: "mod",
-}  # fmt: skip
-
-
-@given(trees())
-def test_names_and_operators_are_those_that_pythons_parser_finds(tree: Tree):
-    nodes = list(ast.walk(ast.parse(str(tree), mode="eval")))
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    operators = {BINARY[type(node.op)] for node in nodes if isinstance(node, ast.BinOp)}
-    found = words_of(str(tree))
-    assert names <= found
-    assert found & (set(BINARY.values()) - names - {"pow"}) == operators - names - {"pow"}
-
-
 def test_settings_that_differ_and_fronts_by_size(tmp_path: Path):
     first = past_run(tmp_path / "a", model("x", nodes=1), model("exp(x)", nodes=2), population=100)
     second = past_run(tmp_path / "b", model("x", nodes=1), model("x*x", nodes=3), population=500)
@@ -160,15 +108,6 @@ def test_settings_that_differ_and_fronts_by_size(tmp_path: Path):
 def test_other_data_are_told(tmp_path: Path):
     runs = [past_run(tmp_path / name, data_hash=digest) for name, digest in [("a", "1"), ("b", "2"), ("c", None)]]
     assert compare(runs[:2]).same_data is False
-    assert compare(runs).same_data is None
-
-
-def test_other_hashes_of_one_file_tell_nothing_if_one_run_was_streamed(tmp_path: Path):
-    runs = [past_run(tmp_path / name, data_hash=digest) for name, digest in [("a", "1"), ("b", "2")]]
-    assert compare(runs).same_data is False
-    config = tmp_path / "b" / "config.yaml"
-    text = config.read_text(encoding="utf-8")
-    config.write_text(text.replace("target: y", "target: y, stream: true"), encoding="utf-8")
     assert compare(runs).same_data is None
 
 

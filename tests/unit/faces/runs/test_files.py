@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-from helpers.faulty_system import FAULTS, FaultySystem
 
 from shine.base import files
 from shine.base.errors import ExportError
@@ -43,24 +42,6 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
         write_text(tmp_path / "f", "\ud800")
     assert (tmp_path / "f").read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["f"]
-
-
-def test_a_folder_that_is_gone_is_an_export_error(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="cannot be written: No such file or directory"):
-        write_text(tmp_path / "gone" / "f", "text")
-
-
-@pytest.mark.parametrize("call", FAULTS)
-def test_a_call_that_fails_leaves_the_old_file_and_nothing_else(
-    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "f").write_text("old")
-    for error in FAULTS[call]:
-        monkeypatch.setattr(files, "os", FaultySystem(call, 1, error, lasting=False))
-        with pytest.raises(ExportError, match=f"f: cannot be written: {os.strerror(error)}"):
-            write_text(tmp_path / "f", "new")
-        assert (tmp_path / "f").read_text() == "old"
-        assert [entry.name for entry in tmp_path.iterdir()] == ["f"]
 
 
 def test_a_write_that_takes_only_a_part_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

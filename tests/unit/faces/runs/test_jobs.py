@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -63,26 +62,6 @@ def test_the_kept_configuration_repeats_the_run(job: Job, tmp_path: Path) -> Non
     assert list(first.rows()) == list(second.rows())
 
 
-def test_a_target_has_the_name_of_its_column(tmp_path: Path) -> None:
-    (tmp_path / "d.csv").write_text("a,tall one\n1,2\n2,4\n3,6\n4,8\n")
-    (tmp_path / "c.yaml").write_text("data: {path: d.csv, target: tall one}\nstop: {generations: 0}")
-    run_job(read_job(tmp_path / "c.yaml"), chosen_folder(tmp_path / "out"))
-    assert open_run(tmp_path / "out").target == "tall one"
-
-
-@pytest.mark.slow
-def test_a_run_stopped_anywhere_goes_on_to_the_same_end(job: Job, tmp_path: Path) -> None:
-    run_job(job, chosen_folder(tmp_path / "whole"), checkpoint_seconds=0)
-    expected = ending(tmp_path / "whole")
-    for generation in range(6):
-        folder = chosen_folder(tmp_path / f"{generation}")
-        assert run_job(job, folder, until(generation)).stopped_by == "callback"
-        seen: list[int] = []
-        resume_job(folder, lambda progress, seen=seen: seen.append(progress.generation))  # type: ignore[misc]
-        assert seen == list(range(generation, 7))
-        assert ending(folder) == expected
-
-
 @pytest.mark.slow
 def test_a_run_killed_anywhere_goes_on_to_the_same_end(
     job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -115,57 +94,6 @@ def test_a_run_killed_anywhere_goes_on_to_the_same_end(
     for copy in snapshots[::2]:
         resume_job(copy, tell=lambda notice: None)
         assert ending(copy) == expected, copy.name
-
-
-def test_a_run_that_has_a_result_has_everything_else(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def write_text(path: Path, text: str) -> None:
-        if path.name == "result.json":
-            assert (path.parent / "front.csv").exists()
-            assert newest_good(path.parent) == 6
-            assert len(open_run(path.parent).history) == 7
-        written(path, text)
-
-    monkeypatch.setattr(jobs, "write_text", write_text)
-    run_job(job, chosen_folder(tmp_path / "run"))
-    assert (tmp_path / "run" / "result.json").exists()
-
-
-def test_a_run_without_a_checkpoint_begins_anew(job: Job, tmp_path: Path) -> None:
-    run_job(job, chosen_folder(tmp_path / "whole"))
-    folder, told = chosen_folder(tmp_path / "run"), list[Notice]()
-    shutil.copy(tmp_path / "whole" / "config.yaml", folder)
-    (folder / "log.jsonl").write_text('{"generation": 0}\n{"gen')
-    resume_job(folder, tell=told.append)
-    assert ending(folder) == ending(tmp_path / "whole")
-    assert [(notice.failed, "begins anew" in notice.text) for notice in told] == [(False, True)]
-
-
-def test_a_finished_run_says_so(job: Job, tmp_path: Path) -> None:
-    folder, told = chosen_folder(tmp_path / "run"), list[Notice]()
-    result = run_job(job, folder)
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert list(resume_job(folder, tell=told.append).rows()) == list(result.rows())
-    assert [notice.text for notice in told] == [
-        f"{folder}: is finished, by its limit of generations; raise it to go on"
-    ]
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-
-
-@pytest.mark.parametrize("stopped", mostly_slow([17, 30], fast=[17]))
-def test_a_thinned_log_is_the_same_after_a_stop_and_ends_with_the_last_generation(
-    stopped: int, job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(keeping, "YOUNG", 4)
-    longer = read_job(tmp_path / "small.yaml", ["stop.generations=39"])
-    whole, folder, told = chosen_folder(tmp_path / "whole"), chosen_folder(tmp_path / "run"), list[Notice]()
-    run_job(longer, whole)
-    run_job(longer, folder, until(stopped))
-    for each, last in ((whole, 39), (folder, stopped)):
-        found = [line["generation"] for line in open_run(each).history]
-        assert found[-1] == last and len(found) < last / 1.5
-    resume_job(folder, tell=told.append)
-    assert ending(folder) == ending(whole)
-    assert told == []
 
 
 EXTENDED = [
@@ -241,17 +169,6 @@ def test_a_limit_that_is_over_is_refused(
     assert ending(tmp_path / "run") == before
 
 
-@pytest.mark.slow
-def test_a_resumed_run_keeps_formulas_that_are_better_than_those_it_finds(job: Job, tmp_path: Path) -> None:
-    short = read_job(tmp_path / "small.yaml", ["evolution.population=2", "stop.generations=1"])
-    run_job(short, chosen_folder(tmp_path / "run"))
-    better = run_job(read_job(tmp_path / "small.yaml", ["stop.generations=20"]), chosen_folder(tmp_path / "other"))
-    shutil.copy(tmp_path / "other" / "result.json", tmp_path / "run" / "result.json")
-    resumed = resume_job(tmp_path / "run", overrides=["stop.generations=30"])
-    assert min(model.loss for model in resumed.front) <= min(model.loss for model in better.front)
-    assert resumed.best.expression == better.best.expression
-
-
 def test_an_extension_that_is_cut_short_is_not_taken_for_finished(job: Job, tmp_path: Path) -> None:
     folder = chosen_folder(tmp_path / "run")
     run_job(job, folder)
@@ -308,17 +225,6 @@ def test_a_run_has_one_process_at_a_time(job: Job, tmp_path: Path) -> None:
     assert resume_job(folder, overrides=["stop.generations=7"]).generations == 7
 
 
-def test_a_checkpoint_of_a_newer_version_is_refused(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = chosen_folder(tmp_path / "run")
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "VERSION", checkpoints.VERSION + 1)
-        run_job(job, folder, until(2))
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    with pytest.raises(ExportError, match="update Shine"):
-        resume_job(folder)
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
-
-
 def test_an_interrupt_while_the_result_is_written_comes_too_late(
     job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,30 +239,6 @@ def test_an_interrupt_while_the_result_is_written_comes_too_late(
     assert run_job(job, folder).stopped_by == "generations"
     assert (folder / "front.csv").exists()
     assert not interrupts
-
-
-def test_an_interrupted_run_keeps_what_it_found_and_goes_on(job: Job, tmp_path: Path) -> None:
-    def interrupt(progress: Progress) -> None:
-        if progress.generation == 3:
-            raise KeyboardInterrupt
-
-    run_job(job, chosen_folder(tmp_path / "whole"))
-    result = run_job(job, chosen_folder(tmp_path / "run"), interrupt)
-    assert (result.stopped_by, read_result(tmp_path / "run").stopped_by) == ("interrupted", "interrupted")
-    assert len(result.front) == len(read_result(tmp_path / "run").front) > 1
-    resume_job(tmp_path / "run")
-    assert ending(tmp_path / "run") == ending(tmp_path / "whole")
-
-
-def test_damaged_checkpoints_are_passed_over_and_told_of(job: Job, tmp_path: Path) -> None:
-    run_job(job, chosen_folder(tmp_path / "whole"))
-    folder, told = chosen_folder(tmp_path / "run"), list[Notice]()
-    run_job(job, folder, until(4), checkpoint_seconds=0)
-    for path in Shelf(folder).paths[:2]:
-        path.write_bytes(path.read_bytes()[:-1])
-    resume_job(folder, tell=told.append)
-    assert ending(folder) == ending(tmp_path / "whole")
-    assert [("is damaged" in notice.text, notice.failed) for notice in told] == [(True, False)] * 2
 
 
 def test_a_run_with_only_damaged_checkpoints_is_refused(job: Job, tmp_path: Path) -> None:
@@ -419,13 +301,6 @@ def test_by_default_python_warns(job: Job, tmp_path: Path, monkeypatch: pytest.M
 def test_a_folder_that_cannot_be_written_in_the_beginning_is_an_error(job: Job, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="gone: cannot be written: No such file"):
         run_job(job, tmp_path / "gone")
-
-
-def test_the_log_keeps_losses_to_the_last_bit(job: Job, tmp_path: Path) -> None:
-    losses: list[float] = []
-    run_job(job, chosen_folder(tmp_path / "run"), lambda progress: losses.append(progress.best_loss))
-    lines = (tmp_path / "run" / "log.jsonl").read_text().splitlines()
-    assert [json.loads(line)["loss"] for line in lines] == losses
 
 
 def test_the_documentation_names_everything_in_a_checkpoint(job: Job, tmp_path: Path) -> None:

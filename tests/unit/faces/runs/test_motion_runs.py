@@ -11,15 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shine.base.errors import ConfigError, DataError, ExportError
-from shine.data.trajectory_tables import trajectories
-from shine.faces.config import DynamicsJob, read_any_job
+from shine.base.errors import DataError, ExportError
+from shine.faces.config import read_any_job
 from shine.faces.live.view import Live
 from shine.faces.runs import checkpoints
 from shine.faces.runs.checkpoints import checkpoint_bytes, read_checkpoint
 from shine.runs import chosen_folder, open_run, resume_job, run_job
-from shine.search.dynamics import run
-from shine.search.dynamics.settings import DynamicsSettings
 from shine.search.evolution.observers import Progress
 from shine.search.run import Several
 
@@ -83,15 +80,6 @@ def test_a_run_killed_in_any_stage_goes_on_to_the_same_end(
 
 
 @pytest.mark.slow
-def test_with_a_higher_limit_it_ends_like_a_run_of_that_limit(config: Path) -> None:
-    folder = ran(config, "run")
-    with pytest.raises(ConfigError, match="2 are over, the run has had 2"):
-        resume_job(folder, overrides=["stop.generations=2", "stop.seconds=900"])
-    resume_job(folder, overrides=["stop.generations=4"])
-    assert ending(folder) == ending(ran(config, "longer", None, "stop.generations=4"))
-
-
-@pytest.mark.slow
 def test_after_an_interrupt_the_best_systems_are_kept_and_the_run_goes_on(config: Path) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.search == "v'":
@@ -103,18 +91,6 @@ def test_after_an_interrupt_the_best_systems_are_kept_and_the_run_goes_on(config
     assert np.isfinite(part.chosen.simulate([1.0, 0.0], TIMES)).all()
     resume_job(folder)
     assert ending(folder) == ending(ran(config, "whole"))
-
-
-@pytest.mark.slow
-def test_ctrl_c_while_numbers_are_shortened_keeps_the_systems(monkeypatch: pytest.MonkeyPatch, config: Path) -> None:
-    def interrupted(*arguments: Any) -> Any:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(run, "with_short_numbers", interrupted)
-    job = read_any_job(config)
-    assert isinstance(job, DynamicsJob)
-    found = run.find_dynamics(trajectories(STATES, TIMES), DynamicsSettings(job.config.search))
-    assert (found.stopped_by, found.systems > 1) == ("interrupted", True)
 
 
 @pytest.mark.slow

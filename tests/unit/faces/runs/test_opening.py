@@ -8,8 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from shine.base.errors import ConfigError, ExportError
 from shine.lang.parse import parse
@@ -49,25 +47,10 @@ def test_formulas_predict_what_they_did(formula: str, tmp_path: Path) -> None:
         assert model.predict(X).tobytes() == other.predict(X).tobytes()
 
 
-@pytest.mark.slow
-@given(st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False))
-def test_every_constant_reads_back(tmp_path_factory: pytest.TempPathFactory, one: float, other: float) -> None:
-    folder = tmp_path_factory.mktemp("run")
-    result = kept(folder, f"x2*{one!r} + x10 - {other!r}")
-    assert open_run(folder).result.best.tree.tokens == result.best.tree.tokens
-
-
 def test_the_noise_that_weighted_the_losses_is_kept(tmp_path: Path) -> None:
     models = [replace(model, noise="counts") for model in kept(tmp_path, "1.5", "x2").front]
     write_result(tmp_path, Result(tuple(models), 1, 3, 60, 0.25, 7, "loss"))  # type: ignore[arg-type]
     assert open_run(tmp_path).result.front.noise == "counts"
-
-
-def test_formulas_beside_the_front_are_kept(tmp_path: Path) -> None:
-    result = kept(tmp_path, "1.5", "x2")
-    beside = (replace(result.best, tree=parse("2.5*x10", FEATURES)),)
-    write_result(tmp_path, replace(result, front=replace(result.front, beside=beside)))
-    assert [model.expression for model in open_run(tmp_path).result.front.beside] == ["2.5*x10"]
 
 
 def test_a_run_tells_of_everything_it_kept(tmp_path: Path) -> None:
@@ -98,13 +81,6 @@ def test_a_run_reads_its_rows_again(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").unlink()
     with pytest.raises(ConfigError, match=r"rows\.csv"):
         _ = open_run(tmp_path).data
-
-
-def test_the_history_ends_before_a_line_that_was_cut_short(tmp_path: Path) -> None:
-    kept(tmp_path, "x2")
-    assert open_run(tmp_path).history == []
-    (tmp_path / "log.jsonl").write_text('{"generation": 0}\n{"generation": 1}\n{"generation": 2')
-    assert open_run(tmp_path).history == [{"generation": 0}, {"generation": 1}]
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:

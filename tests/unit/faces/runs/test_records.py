@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -48,15 +47,6 @@ def test_result_json_is_plain_json_without_nan(result: Result, tmp_path: Path) -
         raise AssertionError(constant)
 
     assert json.loads(text, parse_constant=refuse)["best"]["r2"] is None
-
-
-def test_the_front_is_a_table(result: Result, tmp_path: Path) -> None:
-    write_result(tmp_path, result)
-    with (tmp_path / "front.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
-    assert [row["expression"] for row in rows] == ["2.5", "a*a"]
-    assert [row["best"] for row in rows] == ["0", "1"]
-    assert float(rows[1]["loss"]) == 1e-30
 
 
 def test_the_documentation_names_every_key_of_the_result() -> None:

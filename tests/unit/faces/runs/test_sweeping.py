@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from shine.base.errors import ConfigError
-from shine.data.datasets.folds import kept_back_by
 from shine.faces.config import read_job
-from shine.faces.runs.sweeping import Outcome, SweepResult, sweep
+from shine.faces.runs.sweeping import Outcome, sweep
 from shine.faces.runs.variants import Variant
 from shine.runs import find, open_run, run_job
 
@@ -72,16 +69,6 @@ def test_an_interrupted_run_goes_on(config: Path):
     assert (again.formula, again.loss, again.stopped_by) == (expected.formula, expected.loss, "generations")
 
 
-@pytest.mark.slow
-def test_ctrl_c_keeps_what_is_done(config: Path):
-    def interrupt(outcome: Outcome) -> None:
-        raise KeyboardInterrupt
-
-    result = sweep(config, seeds=3, tell=interrupt)
-    assert (len(result.outcomes), result.planned) == (1, 3)
-    assert len(sweep(config, seeds=3).outcomes) == 3
-
-
 def test_ctrl_c_ends_the_workers_and_keeps_what_is_done(config: Path, monkeypatch: pytest.MonkeyPatch):
     left_by: list[str] = []
 
@@ -122,40 +109,6 @@ def test_a_folder_of_other_settings_is_left_alone(config: Path):
     assert "holds a run of other settings or limits; choose another folder with --out" in failed.problem
 
 
-@pytest.mark.slow
-def test_the_order_on_an_executor_is_that_of_one_process(config: Path):
-    serial = sweep(config, {"evolution.population": [20, 30]}, seeds=2, out="serial")
-    with ThreadPoolExecutor(2) as executor:
-        spread = sweep(config, {"evolution.population": [20, 30]}, seeds=2, out="spread", executor=executor)
-    assert [(each.variant, each.loss, each.formula) for each in spread.outcomes] == [
-        (each.variant, each.loss, each.formula) for each in serial.outcomes
-    ]
-
-
-@pytest.mark.slow
-def test_folds_are_judged_on_the_rows_that_they_left_out(config: Path):
-    result = sweep(config, folds=3)
-    rows = read_job(config).dataset
-    for outcome in result.outcomes:
-        assert outcome.variant.fold is not None
-        held = rows.take(np.flatnonzero(kept_back_by(rows, outcome.variant.fold)))
-        run = open_run(outcome.folder)
-        errors = held.target - run.result.best.predict(held.columns.T)
-        assert outcome.loss == pytest.approx(np.mean(errors**2))
-        assert outcome.r2 == pytest.approx(1 - np.mean(errors**2) / np.var(held.target))
-        assert read_job(run.folder / "config.yaml").dataset.n_rows == 20
-
-
 def outcome(population: str, seed: int, loss: float, problem: str = "") -> Outcome:
     """What a run came to."""
     return Outcome(Variant((("population", population),), seed), "", loss, 1 - loss, 3, 1.0, "x", "loss", problem)
-
-
-def test_combinations_are_ranked_by_the_medians_of_their_runs():
-    outcomes = [outcome("1", seed, loss) for seed, loss in enumerate([0.1, 0.9, 0.8])]
-    outcomes += [outcome("2", seed, loss) for seed, loss in enumerate([0.4, 0.5, 0.6])]
-    outcomes += [outcome("3", 0, float("nan")), outcome("4", 0, 0.0, "failed")]
-    result = SweepResult(tuple(outcomes), "loss", 8)
-    assert [each.settings["population"] for each in result.standings] == ["2", "1", "3"]
-    assert result.best is not None and [each.loss for each in result.best.runs] == [0.4, 0.5, 0.6]
-    assert [each.problem for each in result.failed] == ["failed"]

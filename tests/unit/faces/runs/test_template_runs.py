@@ -61,12 +61,6 @@ def test_a_run_that_was_interrupted_ends_like_one_that_was_not(config, tmp_path)
     assert [model.expression for model in resumed.front] == [model.expression for model in whole.front]
 
 
-def test_a_template_may_be_its_formula_alone(config):
-    job = read_job(config, ["template=f(a)*exp(-k[who]*t)"])
-    assert job.config.search.template.groups == "who"
-    assert job.dataset.labels == {"who": ("A", "B", "C")}
-
-
 WRONG = {
     "template.formula=f(a": "template: .*not a Python expression",
     "template.formula=f(a)*k[0.5]+g(t)": "whole number",
@@ -92,11 +86,3 @@ def test_a_group_that_is_not_known_is_an_error_of_predictions(config, tmp_path):
     result = ran(config, tmp_path / "run")
     with pytest.raises(DataError, match="refit_groups"):
         result.best.predict([[1.0, 1.0, 7.0]])
-
-
-@pytest.mark.slow
-def test_a_run_that_is_read_back_knows_how_sure_its_formula_is(config, tmp_path):
-    result = ran(config, tmp_path / "run", ["stop.generations=1"])
-    again, X = open_run(tmp_path / "run").result.best, read_job(config).dataset.columns.T
-    np.testing.assert_allclose(again.predict_interval(X), result.best.predict_interval(X), rtol=1e-9)
-    assert str(again.summary()) == str(result.best.summary())

@@ -34,15 +34,3 @@ def test_a_long_run_has_few_which_lie_close(name: str) -> None:
 def test_the_generation_in_which_the_loss_changes_is_taken() -> None:
     found = set(taken(range(LONG), LOSSES["seldom another"]))
     assert found.issuperset(range(0, LONG, 10_007))
-
-
-def test_islands_that_report_seldom_have_a_line_a_stretch_too() -> None:
-    found = list(taken(range(0, LONG, 20), LOSSES["the same"]))
-    assert found[:128] == list(range(0, 2560, 20))
-    assert len(found) < 1600
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_who_sees_only_those_that_were_taken_takes_all_of_them(name: str) -> None:
-    found = list(taken(range(20_000), LOSSES[name]))
-    assert list(taken(found, LOSSES[name])) == found

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from shine.faces.runs.variants import LONGEST_NAME, Sweep, Variant, range_of, values_of
+from shine.faces.runs.variants import Sweep, range_of, values_of
 
 
 def test_every_combination_of_a_grid_with_every_seed_and_fold():
@@ -17,21 +15,6 @@ def test_every_combination_of_a_grid_with_every_seed_and_fold():
         for fold in (1, 2)
     ]
     assert len(found) == 8 and found[4].settings[0] == ("evolution.population", "2")
-
-
-def test_without_anything_to_try_there_is_the_configuration_itself():
-    assert [each.overrides for each in Sweep().variants()] == [()]
-    assert Sweep(folds=5, holdout=True).variants() == (Variant((), None, "1/5"),)
-
-
-def test_drawn_values_are_in_their_ranges_and_repeat_with_the_seed():
-    sweep = Sweep({"a": ("x", "y")}, 50, {"b": range_of("b", "10..20"), "c": range_of("c", "1e-4..1e-1:log")})
-    found = [dict(each.settings) for each in sweep.variants()]
-    assert {each["a"] for each in found} == {"x", "y"}
-    assert all(10 <= int(each["b"]) <= 20 and 1e-4 <= float(each["c"]) <= 1e-1 for each in found)
-    assert sum(float(each["c"]) < 10**-2.5 for each in found) > 15
-    assert sweep.variants() == sweep.variants()
-    assert sweep.variants() != Sweep(sweep.grid, 50, sweep.ranges, draw=1).variants()
 
 
 @pytest.mark.parametrize(
@@ -75,12 +58,3 @@ def test_a_wrong_sweep_is_told(given: dict, message: str):
 def test_too_many_runs_are_told_before_they_are_made():
     with pytest.raises(ValueError, match="a sweep of 1000000000 runs"):
         Sweep({f"k{n}": tuple("0123456789") for n in range(9)}).variants()
-
-
-@given(st.lists(st.text(), min_size=2, max_size=4, unique=True))
-def test_every_variant_has_a_name_of_its_own_that_a_folder_can_have(values: list[str]):
-    names = [Variant((("evolution.population", value),), 1, "1/3").name for value in values]
-    assert len(set(names)) == len(values)
-    for name in names:
-        assert name and "/" not in name and "\0" not in name and not name.startswith(".")
-        assert len(name) <= LONGEST_NAME + 9

@@ -15,8 +15,6 @@ import shine
 from shine.compiler.codegen.native.entries import COPY_ROWS, entries_ir
 from shine.compiler.codegen.numbers import ELEMENTS
 from shine.compiler.llvm import Engine, object_code
-from shine.formats.native.freestanding import prepare
-from shine.formats.native.targets import target_of
 from shine.lang.program.interpret import interpret
 from shine.lang.program.program import Program
 from shine.lang.program.trees import tree_program
@@ -71,13 +69,6 @@ def test_columns_may_lie_anywhere(dtype: str, rows: int, first: int, second: int
         assert np.array_equal(result.base[1::2], beside) or out < 0
 
 
-def test_a_stride_of_zero_repeats_a_number() -> None:
-    engine, can_fail = engine_of("a / b", "float64")
-    a, b, out = np.arange(1000.0), np.array([8.0]), np.empty(1000)
-    columns_call(engine, can_fail, [a, np.broadcast_to(b, 1000)], [out])
-    assert np.array_equal(out, a / 8)
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("rows", [0, 1, 5, COPY_ROWS + 3])
 def test_a_matrix_may_have_either_order(order: str, rows: int) -> None:
@@ -106,15 +97,6 @@ def test_the_status_says_that_some_row_divided_by_zero(text: str, zero: int | No
     assert zero is not None or single.value == 0
 
 
-def test_rows_that_do_not_fail_are_right_beside_one_that_does() -> None:
-    engine, can_fail = engine_of("a // b", "int32")
-    a, b = np.arange(100, 140, dtype=np.int32), np.full(40, 3, np.int32)
-    b[11] = 0
-    out = np.empty(40, np.int32)
-    assert columns_call(engine, can_fail, [a, b], [out]) == 1
-    assert np.array_equal(np.delete(out, 11), np.delete(a // 3, 11))
-
-
 def test_results_of_several_types_go_to_columns_of_their_own() -> None:
     program = mixed()
     ir, can_fail = entries_ir(program, "f")
@@ -138,36 +120,6 @@ def test_many_columns_take_little_stack() -> None:
     for position in range(1, 400):
         expected = expected + matrix[:, position]
     assert np.array_equal(out, expected)
-
-
-def test_a_formula_without_features_fills_all_rows() -> None:
-    engine = Engine(entries_ir(formula("2.5", "float64", ()), "f")[0])
-    out = np.empty(9)
-    columns_call(engine, False, [], [out])
-    assert np.array_equal(out, np.full(9, 2.5))
-    assert engine.function("f", ctypes.c_double)() == 2.5
-
-
-@pytest.mark.parametrize(
-    ("triple", "instruction"),
-    [
-        ("x86_64-linux-gnu", "103(%rdi)"),
-        ("aarch64-linux-gnu", "#103"),
-        ("arm-linux-gnueabihf", "#103"),
-        ("powerpc64le-linux-gnu", "3, 3, 103"),
-        ("riscv64-linux-gnu", "103"),
-    ],
-)
-def test_one_row_of_a_chain_of_constants_is_one_addition(triple: str, instruction: str) -> None:
-    from shine.compiler.llvm import assembly
-
-    target = target_of(triple)
-    ir, _ = entries_ir(formula("a - 2 + 5 + 100", "int32", ("a",)), "f", target.word, target.abi)
-    machine = target.triple, target.cpu, target.features
-    lines = assembly(prepare(ir, *machine), *machine).splitlines()
-    begin = next(i for i, line in enumerate(lines) if line.split("#")[0].strip() == "f:")
-    code = [line for line in lines[begin + 1 : begin + 12] if line.startswith("\t") and not line.startswith("\t.")]
-    assert any(instruction in line for line in code[:2]), code
 
 
 def test_sizes_are_those_of_the_target() -> None:

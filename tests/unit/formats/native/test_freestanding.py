@@ -4,7 +4,6 @@ import contextlib
 import ctypes
 import itertools
 import re
-import struct
 from fractions import Fraction
 
 import numpy as np
@@ -150,12 +149,6 @@ def test_rounding_has_numpys_bits(operation, oracle, kind):
     same(run(operation, kind, kind, x), expected)
 
 
-@pytest.mark.parametrize("lanes", [4, 8])
-def test_vectors_are_rounded_as_scalars_are(lanes):
-    x = values("f64")[: 100 * lanes]
-    same(run("floor", "f64", "f64", x, lanes=lanes), np.floor(x))
-
-
 def division_oracle(operation, n, d):
     """With Python's integers, truncated."""
     if operation[0] == "u":
@@ -206,10 +199,6 @@ def test_reals_are_truncated_to_integers(source):
     same(run("fptoui", source, "i64", unsigned), unsigned.astype(np.uint64).view(np.int64))
 
 
-def test_the_smallest_integer_is_a_real_that_fits():
-    assert run("fptosi", "f64", "i64", [-(2.0**63)])[0] == -(2**63)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("triple", "dtype"),
@@ -228,19 +217,6 @@ def test_no_primitive_needs_a_library(triple, dtype):
 def test_rows_are_copied_without_a_library(triple):
     text = module_of(["floor(a) % b", "a // b"], "float64", emit_program_rows)
     assert not undefined_symbols(freestanding(text, triple, *TARGETS[triple]))
-
-
-CONVERSIONS = "\n".join(
-    f"define {lanes.format(target)} @{name}.{number}({lanes.format(source)} %a) {{\n"
-    f"  %b = {name} {lanes.format(source)} %a to {lanes.format(target)}\n  ret {lanes.format(target)} %b\n}}"
-    for number, lanes in enumerate(("{}", "<8 x {}>"))
-    for name, source, target in (("sitofp", "i64", "double"), ("fptosi", "float", "i64"))
-)
-
-
-@pytest.mark.parametrize("triple", TARGETS)
-def test_conversions_of_long_integers_need_no_library(triple):
-    assert not undefined_symbols(freestanding(CONVERSIONS, triple, *TARGETS[triple]))
 
 
 FUSED = r"^\s+(v?fn?m(add|sub)\w*|vfn?m[as]\.\w+|fml[as]|xs\w*n?m(add|sub)\w*|v(nm|m)(add|sub)fp)\b"
@@ -267,23 +243,6 @@ def test_nothing_is_fused(triple, dtype):
     assert (asked > 0) == (dtype == "float32" and triple not in WITHOUT_FMA)
     found = len(re.findall(FUSED, assembly(ir_text, *target), re.MULTILINE))
     assert asked / 2 <= found <= asked, "the ordinary way and the general one may share theirs"
-
-
-def test_the_targets_do_lack_something():
-    # Otherwise the tests above would show nothing.
-    text = module_of(["floor(a)", "a % b"], "float64")
-    assert undefined_symbols(object_code(text, "x86_64-linux-gnu", "x86-64")) == {"floor"}
-    arm = "armv7-linux-gnueabihf"
-    assert undefined_symbols(object_code(text, arm, *TARGETS[arm])) == {"floor", "__umoddi3"}
-    assert "memcpy" in undefined_symbols(
-        object_code(module_of(["a"], "float64", emit_program_rows), "aarch64-linux-gnu")
-    )
-
-
-def test_a_processor_that_has_an_instruction_keeps_it():
-    text = module_of(["floor(a)"], "float64")
-    assert "llvm.floor" in prepare(text, "x86_64-linux-gnu", "x86-64-v3")
-    assert "llvm.floor" not in prepare(text, "x86_64-linux-gnu", "x86-64")
 
 
 def test_a_target_that_lacks_arithmetic_is_refused():
@@ -341,9 +300,3 @@ def test_a_damaged_object_file_is_an_error_or_read():
             damaged[place] = rng.integers(256)
         with contextlib.suppress(CompilationError):
             undefined(bytes(damaged[: rng.integers(4, len(code))]))
-
-
-def test_symbols_of_a_big_endian_file_are_read():
-    code = object_code(CALLS, "s390x-linux-gnu")
-    assert struct.unpack_from(">H", code, 18) == (22,)  # EM_S390, in its own byte order
-    assert undefined(code) == {"elsewhere"}

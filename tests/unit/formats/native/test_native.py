@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import shutil
 import subprocess
 import sys
@@ -13,10 +12,8 @@ import pytest
 from unit.formats.native.cases import columns_of, equal, mixed
 
 import shine
-from shine.aot import FormulaCode, Order, build, code_of, compile, target_of
+from shine.aot import build, code_of, compile
 from shine.base.errors import CompilationError, ExportError, MissingExtraError
-from shine.formats.native.code import NEEDS
-from shine.formats.native.formula import LARGE
 from shine.lang.program.builder import ProgramBuilder
 
 FORMULA, NAMES = "sqrt(a*a + b*b) + floor(x1) * exp(b)", ("a", "b", "x1")
@@ -86,15 +83,6 @@ def test_a_program_in_c_or_cpp_computes_what_jit_does(
     assert all(equal(one, expected) for one in found)
 
 
-@needs("cc", "c++")
-def test_headers_with_every_type_are_c_and_cpp(tmp_path: Path) -> None:
-    made = FormulaCode(Order("f", target_of()), "", mixed())
-    (tmp_path / "f.h").write_bytes(made.header()["f.h"])
-    for compiler, language, standard in (("cc", "c", "c89"), ("cc", "c", "c99"), ("c++", "c++", "c++98")):
-        options = [f"-std={standard}", "-Wno-long-long", *WARNINGS, "-fsyntax-only", "-x", language]
-        run(compiler, *options, "-include", "f.h", "/dev/null", cwd=tmp_path)
-
-
 @needs("cc")
 def test_names_that_c_has_already_are_changed_in_the_header(tmp_path: Path) -> None:
     files = compile("double_ + n_rows * π + y", emit=("header", "object"), params=["double_", "n_rows", "π", "y"])
@@ -124,15 +112,6 @@ def test_a_graph_with_an_array_of_its_own_is_refused() -> None:
         compile(maker.finish([("y", total, "float64")]))
 
 
-def test_every_kind_that_needs_others_names_known_ones() -> None:
-    assert {kind for kind, others in NEEDS.items() for kind in (kind, *others)} <= set(FormulaCode.emitters)
-
-
-def test_large_formulas_are_compiled_without_optimization() -> None:
-    text = " + ".join(f"a*{number}.5" for number in range(LARGE // 4 + 1))
-    assert (code_of(text).order.level, code_of("a*b").order.level) == (0, 2)
-
-
 def test_ir_and_assembly_are_those_of_the_target() -> None:
     files = compile("a - 2 + 5 + 100", "f", ("ir", "asm"), target="aarch64-linux-gnu", dtype="int32")
     assert 'target triple = "aarch64-unknown-linux-gnu"' in files["f.ll"].decode()
@@ -152,12 +131,6 @@ def test_the_benchmark_prints_the_time_of_a_row(tmp_path: Path) -> None:
     lines = run("./area_bench", "1000", cwd=tmp_path).splitlines()
     assert [line.partition(":")[0] for line in lines] == ["columns", "row-major matrix"]
     assert all(float(line.split()[-8]) > 0 for line in lines), lines
-
-
-@needs("cc")
-def test_the_benchmark_of_all_types_compiles(tmp_path: Path) -> None:
-    build(mixed(), tmp_path, "f", "bench")
-    run("cc", "-std=c99", *WARNINGS, "f_bench.c", "f.o", "-o", "f_bench", cwd=tmp_path)
 
 
 @needs("cc", "pkg-config")
@@ -219,16 +192,6 @@ print(length(np.zeros((0, 3)), 1.0, 1.0).shape)
 
 
 @pytest.mark.slow
-def test_the_types_of_the_python_module_can_be_resolved(module_folder: Path) -> None:
-    code = """
-import length, typing, numpy.typing
-print([typing.get_type_hints(each)["return"] for each in (length.length, length._array)]
-      == [typing.Any, numpy.typing.NDArray[typing.Any]])
-"""
-    assert in_python(module_folder, code) == "True"
-
-
-@pytest.mark.slow
 def test_the_python_module_reports_what_is_wrong(module_folder: Path) -> None:
     code = """
 from quotient import quotient
@@ -253,15 +216,6 @@ assert "p0 : number or array of int32" in many.__doc__
 """
     printed = in_python(module_folder, code)
     assert printed.startswith("(120.0, 120, 120.0, 120, True) ['f', 'i', 'f', 'i', 'b']")
-
-
-def test_shared_libraries_can_be_called_and_need_nothing(module_folder: Path) -> None:
-    library = ctypes.CDLL(str(module_folder / "liblength.so"))
-    library.length.restype = ctypes.c_double
-    library.length.argtypes = [ctypes.c_double] * 3
-    assert library.length(3.0, 0.0, 0.5) == 3.0
-    if shutil.which("readelf"):
-        assert "NEEDED" not in run("readelf", "-d", module_folder / "liblength.so", cwd=module_folder)
 
 
 def test_a_missing_linker_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,6 @@ from llvmlite import ir
 import shine
 from shine import aot
 from shine.compiler.codegen.native.row_by_row import emit_kernel
-from shine.formats.native.targets import GPU_TRIPLE
-from shine.lang.program.builder import ProgramBuilder
 
 needs_ptxas = pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas of CUDA")
 
@@ -93,20 +91,6 @@ def test_ptxas_takes_every_primitive(dtype, tmp_path):
     assert ".extern" not in text
 
 
-@pytest.mark.slow
-@needs_ptxas
-@pytest.mark.parametrize("processor", ["sm_75", "sm_80", "sm_100"])
-def test_processors_from_turing_on_are_targets(processor, tmp_path):
-    text = ptx("exp(a) + floor(b)", target=GPU_TRIPLE, cpu=processor)
-    assert f".target {processor}\n" in text
-    assembled(text, tmp_path, processor)
-
-
-@needs_ptxas
-def test_a_card_takes_code_for_an_older_one(tmp_path):
-    assembled(ptx("sin(a)"), tmp_path, "sm_90")
-
-
 @needs_ptxas
 def test_an_integer_division_has_a_status(tmp_path):
     text = ptx("a // b", dtype="int64")
@@ -134,17 +118,6 @@ def test_a_header_declares_the_device_function_as_it_is(source, dtype, declared)
     listed = header.partition("f_kernel:\n")[2].partition(" */")[0]
     assert len(re.findall(r"\.param .*f_kernel_param_\d+[,\n]", kernel)) == len(listed.splitlines())
     assert "nvptx64-nvidia-cuda" in header
-
-
-@needs_ptxas
-def test_a_program_of_many_types_is_one_kernel(tmp_path):
-    build = ProgramBuilder()
-    x, flag = build.parameter("x", "float32"), build.parameter("flag", "bool")
-    n = build.convert(x, "int64")
-    chosen = build.assign("int64", shine.parse(f"{n} + 1").result)
-    program = build.finish([("n", chosen, "int64"), ("double", build.convert(x, "float64"), "float64"),
-                            ("same", flag, "bool")])  # fmt: skip
-    assert "f_kernel" in assembled(ptx(program), tmp_path)
 
 
 def threads_on_this_machine(program, arguments, places):

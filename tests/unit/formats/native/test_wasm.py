@@ -9,10 +9,6 @@ import numpy as np
 import pytest
 from helpers.aot_programs import DTYPES, columns, expressions, program_of
 from helpers.equality import assert_same_bits
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from strategies import PARAMETERS as TREE_PARAMETERS
-from strategies import trees
 
 import shine
 from shine import aot
@@ -111,17 +107,6 @@ def test_every_primitive_has_the_bits_of_this_machine(tmp_path, dtype, features)
     expected = shine.jit(program)(*inputs)
     for name, found, column in zip(formulas, run(tmp_path, program, inputs, **target), expected, strict=True):
         assert_same_bits(found, column, name)
-
-
-@needs_node
-@given(st.lists(trees(), min_size=3, max_size=8), st.sampled_from(["float64", "float32"]))
-@settings(max_examples=4)
-def test_random_formulas_have_the_bits_of_this_machine(tmp_path_factory, formulas, dtype):
-    inputs = columns(dtype, 3, 200, seed=1)
-    program = program_of({f"f{i}": tree.result for i, tree in enumerate(formulas)}, dtype, TREE_PARAMETERS)
-    found = run(tmp_path_factory.mktemp("wasm"), program, inputs)
-    for tree, column in zip(formulas, found, strict=True):
-        assert_same_bits(column, shine.jit(tree, dtype=dtype)(*inputs), str(tree))
 
 
 @needs_node
@@ -224,34 +209,11 @@ await load(new Response("", { status: 404, statusText: "Not Found" })).catch((er
     assert "404 Not Found" in found
 
 
-@needs_node
-def test_a_formula_of_nothing_has_as_many_rows_as_its_result(tmp_path):
-    aot.build("1 / 4", tmp_path, "quarter", "wasm")
-    found = node(
-        tmp_path,
-        'import { load } from "./quarter.js";\nconst { quarter, batch } = await load();\n'
-        "console.log(quarter(), batch([]).length, batch([], new Float64Array(2)).join());",
-    )
-    assert found.split() == ["0.25", "0", "0.25,0.25"]
-
-
 @pytest.mark.parametrize("features", ["", "+simd128"])
 def test_modules_import_nothing(features):
     for kind in ("wasm", "wasm-scalar"):
         files = aot.compile("sin(a) % floor(b)", "f", kind, target=wasm.TRIPLE, features=features)
         assert files["f.wasm"].startswith(b"\0asm") and not undefined(files["f.wasm"])
-
-
-def test_types_name_the_arguments_and_their_types():
-    build = ProgramBuilder()
-    n, flag = build.parameter("new", "int64"), build.parameter("x:0", "bool")
-    program = build.finish([("n", n, "int64"), ("is it?", flag, "bool")])
-    text = aot.compile(program, "f", "wasm")["f.d.ts"].decode()
-    assert '(new_: bigint, x_0: boolean): { n: bigint; "is it?": boolean };' in text
-    assert 'readonly [new_: BigInt64Array, x_0: Uint8Array] | { new: BigInt64Array; "x:0": Uint8Array }' in text
-    assert (
-        "RangeError" not in text and "RangeError" in aot.compile("a / b", "f", "wasm", dtype="int32")["f.d.ts"].decode()
-    )
 
 
 @pytest.mark.skipif(shutil.which("tsc") is None, reason="needs TypeScript")

@@ -14,7 +14,6 @@ from shine.data.datasets.dataset import Dataset
 from shine.formats.page.charts.certainty import dependences
 from shine.formats.page.charts.fit import Fit, fit_numbers
 from shine.formats.page.page import own_text
-from shine.formats.page.subject import elided
 from shine.lang.parse import parse
 from shine.report import report_html
 
@@ -109,38 +108,6 @@ def test_it_has_every_part(page):
     assert "seed 42" in read.texts["small"]
 
 
-def test_settings_are_listed_by_group(page):
-    read = Page(page)
-    assert {"The run", "General", "Evolution", "Fitness"} <= set(read.texts["caption"])
-    assert {"population", "shares.point", "loss"} <= set(read.texts["th"])
-    assert {"500", "0.25", "mse"} <= set(read.texts["td"])
-    assert "max_size" not in read.texts["th"]
-
-
-def test_the_front_is_a_table_with_headings_and_the_chosen_row_marked(page):
-    read = Page(page)
-    rows = [own for own in read.all("tr") if own.get("id", "").startswith("formula-")]
-    assert [own.get("class") for own in rows] == [None, None, "chosen"]
-    assert {own["scope"] for own in read.all("th")} <= {"col", "row"}
-    copied = [own["data-copy"] for own in read.all("button")]
-    assert copied == ["chosen", "code-0", "code-1", "code-2"]
-    assert {"a*b + 1", "a*b", "1.0"} <= set(read.texts["code"])
-
-
-def test_it_names_the_reason_of_the_choice_by_positions_that_the_table_shows(data):
-    result = found(["1.0", "a*b", "a*b + 1"], data)
-    result.reason = "the shortest description; formula 1 needs 7.5 nats more"
-    read = Page(report_html(result, data))
-    assert "Why: the shortest description; formula 1 needs 7.5 nats more." in read.texts["p"]
-    numbers = [own for own in read.all("td") if own.get("data-label") == "#"]
-    assert len(numbers) == 3
-    assert {"0", "1", "2"} <= set(read.texts["td"])
-
-
-def test_a_result_without_a_reason_gives_none(page):
-    assert "Why" not in page
-
-
 def test_every_reference_leads_to_an_element(page):
     read = Page(page)
     names = [own["id"] for _, own in read.elements if "id" in own]
@@ -191,22 +158,6 @@ def test_foreign_text_is_escaped(data):
     assert "a < b" in read.text("code")
 
 
-def test_many_rows_are_counted_in_cells():
-    X = np.random.default_rng(1).normal(size=(300_000, 2))
-    data = Dataset.from_arrays(X, X[:, 0] + X[:, 1], features=["a", "b"])
-    text = report_html(found(["a", "a + 0.9*b"], data), data)
-    assert len(text) < 200_000
-    assert "300\u202f000 rows counted in cells" in text
-
-
-def test_many_features_do_not_make_it_large():
-    names = [f"feature_{i}" for i in range(60)]
-    data = dataset(1500, names, lambda X: X.sum(axis=1))
-    text = report_html(found([" + ".join(names)], data), data)
-    assert len(text.encode()) < 2_000_000
-    assert "The 30\u202ffeatures" in text or "The 30 features of the smallest effect are not drawn" in text
-
-
 def test_large_and_deep_formulas_are_shown_as_code(data):
     deep = "a"
     for _ in range(120):
@@ -242,19 +193,6 @@ def test_special_cases(codes, target, told):
     )
 
 
-def test_one_row_is_enough():
-    data = Dataset.from_arrays([[2.0]], [3.0], features=["a"])
-    assert "One row." in report_html(found(["a + 1"], data), data)
-
-
-def test_a_loss_of_zero_stands_behind_a_break(page):
-    assert 'class="break"' in page
-
-
-def test_without_a_history_it_says_so(data):
-    assert "No loss was recorded." in report_html(found(["a"], data), data)
-
-
 def test_columns_are_found_by_name():
     data = dataset(50, ("b", "a"), lambda X: X[:, 1] - X[:, 0])
     tree = parse("a - b", ("a", "b"))
@@ -277,13 +215,6 @@ def test_partial_dependence_is_the_average_over_the_rows():
     np.testing.assert_allclose(seen["c"].mean, seen["c"].mean[0])
     assert list(seen)[-1] == "c"
     assert seen["c"].effect == pytest.approx(0, abs=1e-12)
-
-
-def test_partial_dependence_weighs_the_rows():
-    X = np.array([[0.0, 1.0], [1.0, 5.0], [2.0, 9.0]])
-    data = Dataset.from_arrays(X, [1.0, 2.0, 3.0], sample_weight=[0.0, 1.0, 3.0], features=["a", "b"])
-    seen = {d.feature: d for d in dependences(found(["a*b"], data).front[0], data)}
-    np.testing.assert_allclose(seen["a"].mean, np.array([0.0, 1.0, 2.0]) * (5 + 3 * 9) / 4)
 
 
 def test_errors_in_numbers():
@@ -310,19 +241,6 @@ def test_text_stands_out_from_its_background_in_both_modes():
             for background in ("page", "card", "tint", "warm"):
                 light, dark = sorted((luminance(colours[text]), luminance(colours[background])), reverse=True)
                 assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, background)
-
-
-def test_a_heading_is_elided_in_one_way_and_told_in_full(data):
-    long = "temperature of the outer wall of the furnace [°C]"
-    result = found(["a*b + 2.5*a"], data)
-    result.front[0].headings = {data.features[0]: long}
-    target = "heat flux through the outer wall of it [kW]"
-    text = report_html(result, data, target=target)
-    short = [each for texts in Page(text).texts.values() for each in texts if "…" in each]
-    ways = elided(long), elided(target), elided(target.removesuffix(" [kW]"))
-    assert all(any(way in each for way in ways) for each in short)
-    assert all(any(way in each for each in short) for way in ways)
-    assert f"is “{long}”" in text
 
 
 def test_columns_have_their_original_headings(data):
@@ -363,11 +281,6 @@ def test_a_long_formula_is_on_the_page_as_a_whole(data, code):
     assert not any("…" in text for text in read.texts["code"])
 
 
-def test_a_product_that_is_wider_than_a_screen_may_break(data):
-    text = report_html(found(["*".join(["a", "b", "1.2345"] * 20)], data), data)
-    assert text.count("</math><wbr><math") > 2 * 10
-
-
 def test_a_formula_that_knows_its_rows_says_how_sure_it_is():
     from shine.search.models.front import Front
     from shine.search.models.model import Model
@@ -382,35 +295,3 @@ def test_a_formula_that_knows_its_rows_says_how_sure_it_is():
         assert page.text("h2").count("How sure it is") == sections
         assert len(page.all("path", class_="band outer")) == 2 * sections
         assert page.text("th").count("c1") == sections
-
-
-@pytest.mark.parametrize(("noise", "told"), [("absolute", False), ("relative", True)])
-def test_a_loss_of_weighted_rows_is_told_with_the_noise(data, noise, told):
-    result = found(["1.0", "a*b"], data)
-    for model in result.front:
-        model.noise = noise
-    assert ("weighted: noise relative" in report_html(result, data)) == told
-
-
-@pytest.mark.parametrize(("share", "what"), [(1.0, "variance"), (0.5, "deviance")])
-def test_only_squared_errors_explain_a_variance(data, share, what):
-    result = found(["a*b"], data)
-    (model,) = result.front
-    model.loss, model.r2 = 0.25 * share * float(data.target.var()), 0.75
-    assert f"75.0\N{NO-BREAK SPACE}% of the target's {what}" in report_html(result, data)
-
-
-def test_one_outlier_does_not_hide_the_other_rows():
-    own = dataset(80, target=lambda X: np.where(np.arange(len(X)) == 3, 1e6, X[:, 0]))
-    text = report_html(found(["1.1*a"], own), own)
-    drawing = text.partition("predicted against measured y.")[2].partition("</svg>")[0]
-    places = [float(place) for place in re.findall(r'<circle cx="([\d.]+)"', drawing)]
-    assert len(places) == 79 and np.ptp(places) > 200
-
-
-def test_figures_along_a_feature_name_its_unit():
-    own = dataset()
-    result = found(["a*b + 1"], own)
-    page = report_html(result, own, settings={"constraints": {"units": {"a": "m", "b": "1"}}})
-    assert "a [m]" in page and "b [" not in page
-    assert "a [m]" not in report_html(result, own, settings={"constraints": None})

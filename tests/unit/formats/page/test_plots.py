@@ -37,13 +37,6 @@ def test_the_front_is_drawn_on_logarithmic_losses_with_the_chosen_one_marked(axe
     axes.figure.canvas.draw()
 
 
-def test_a_loss_of_zero_is_drawn_too(axes):
-    plots.pareto(found(["1.0", "a*b"], DATA).front, axes)
-    assert axes.get_yscale() == "symlog"
-    axes.figure.canvas.draw()
-    assert np.isfinite(axes.transData.transform([[3, 0.0]])).all()
-
-
 def test_fits_are_drawn_row_by_row(axes):
     plots.predictions(RESULT.best, DATA, axes)
     np.testing.assert_array_equal(axes.lines[0].get_xdata(), DATA.target)
@@ -68,13 +61,6 @@ def test_axes_name_the_target(axes, draw, labels):
     axes.clear()
     draw(RESULT.best, DATA, axes)
     assert "heat flux" not in axes.get_xlabel() + axes.get_ylabel()
-
-
-def test_many_rows_are_counted_in_cells(axes):
-    many = np.random.default_rng(0).normal(size=(30_000, 2))
-    data = Dataset.from_arrays(many, many[:, 0], features=["a", "b"])
-    plots.residuals(found(["a + b"], data).best, data, axes)
-    assert axes.collections[0].get_array().sum() == 30_000
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch):

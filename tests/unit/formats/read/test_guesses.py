@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import ast
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from strategies import PARAMETERS, trees
 
-import shine
 from shine import SymbolicClassifier, SymbolicRegressor, evolve
 from shine.base.errors import ConfigError, GraphImportError, UnsupportedSyntaxError
-from shine.faces.config import GraphGuess, Job, dump_config, read_config, read_job
-from shine.formats.read.guesses import ALTERNATIVES, GraphGuessError, Rewriting, formula_tree, graph_tree, guess_tree
-from shine.lang.forms.library import STANDARD
-from shine.lang.forms.primitives import BASIC
+from shine.faces.config import GraphGuess, dump_config, read_config, read_job
+from shine.formats.read.guesses import GraphGuessError, Rewriting, graph_tree
 from shine.lang.forms.tape import functions_of
 from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
-from shine.lang.presentation import for_people
 from shine.lang.program.builder import ProgramBuilder
 from shine.lang.program.program import Program
-from shine.lang.values import NESTED, written
-from shine.lang.vocabulary import primitive_table
-from shine.runs import chosen_folder, open_run, resume_job, run_job
-
-ROOT = Path(__file__).parents[4]
+from shine.lang.values import written
 
 GRAPH = """
 node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_DOUBLE } } }
@@ -75,13 +64,6 @@ def test_a_mapping_says_which_feature_an_input_is():
     assert str(graph_tree(graph, ["x", "y"], mapping={"x": "y", "y": "y"})) == "y/y"
 
 
-def test_inputs_go_by_the_names_that_the_graph_has_for_them():
-    build = ProgramBuilder()
-    name = build.parameter("model/x:0", "float32")
-    graph = build.finish([("out", build.assign("float32", ast.parse(f"sin({name})", mode="eval").body), "float32")])
-    assert str(graph_tree(graph, ["a"], mapping={"model/x:0": "a"})) == "sin(a)"
-
-
 @pytest.mark.parametrize(
     ("options", "keys", "message"),
     [
@@ -114,18 +96,6 @@ def test_single_numbers_of_a_graph_are_constants():
     assert str(graph_tree(graph, ["x", "offset"])) == "x*2.5 + offset"
     with pytest.raises(GraphImportError, match="depends on the constant array 'slope'"):
         graph_tree(program("x*slope", "x", "slope", slope={"value": np.arange(3.0)}), ["x"])
-
-
-def test_operations_on_numbers_become_one_number():
-    assert str(graph_tree(program("x*(2*3.5 - 1)", "x"), ["x"])) == "x*6.0"
-
-
-def test_conversions_between_number_types_are_part_of_the_formula():
-    build = ProgramBuilder()
-    x = build.parameter("x", "float32")
-    graph = build.finish([("out", build.convert(build.convert(x, "int32"), "float64"), "float64")])
-    column = np.array([-1.5, 0.25, 7.9])
-    assert evaluate(graph_tree(graph, ["x"]), [column]).tolist() == np.trunc(column).tolist()
 
 
 # ---- in the primitives of a search ----
@@ -184,44 +154,6 @@ def test_a_missing_primitive_is_written_with_others(text, words, expected):
     assert str(written(terms, value, tree.parameters)) == expected
 
 
-@pytest.mark.parametrize("name", ALTERNATIVES)
-def test_alternatives_compute_the_same(name):
-    columns = [np.array([0.7, 1.3, 2.5, 0.0]), np.array([1.1, 0.4, 0.6, 3.0])]
-    names = ["a", "b"][: BASIC[name].arity]
-    expected = evaluate(parse(f"{name}({', '.join(names)})", names), columns[: len(names)])
-    signs = (1, -1) if name in ("neg", "sub", "abs", "max", "min", "tan", "div") else (1,)
-    for text in ALTERNATIVES[name]:
-        for sign in signs:
-            given = [sign * column for column in columns[: len(names)]]
-            expected = evaluate(parse(f"{name}({', '.join(names)})", names), given)
-            np.testing.assert_allclose(evaluate(parse(text, names), given), expected, rtol=1e-14, atol=1e-15)
-
-
-NAMES = ("add", "sub", "mul", "div", "square", "cube", "sqrt", "neg", "inv", "exp", "sin")
-
-
-@given(trees(NAMES), st.sampled_from([None, "exact"]))
-def test_what_a_result_prints_is_a_guess_for_the_same_search(tree, precision):
-    printed = for_people(tree, precision, None).readable
-    table, names = primitive_table(sorted(functions_of(tree) | {"mul", "add"}))
-    assert functions_of(formula_tree(printed, tree.parameters, table, names)) <= set(names)
-
-
-def test_formulas_are_written_so_that_they_can_be_read_again():
-    text = "x"
-    for _ in range(NESTED):
-        text = f"sin({text})"
-    deep = parse(text)
-    for _ in range(3):
-        deep = parse(ast.Call(ast.Name("cos", ast.Load()), [deep.result], []))
-    for _ in range(9):
-        deep = parse(ast.BinOp(deep.result, ast.Mult(), deep.result))
-        terms = Rewriting(STANDARD)
-        deep = written(terms, terms.read(deep, [terms.parameter("x")], STANDARD), ["x"])
-        assert parse(str(deep), ["x"]).tokens == deep.tokens
-        deep = parse(ast.parse(f"sin({'cos(' * 30}x{')' * 30})", mode="eval").body)
-
-
 # ---- searches ----
 
 RNG = np.random.default_rng(0)
@@ -236,44 +168,6 @@ def graph_file(folder: Path, text: str = GRAPH, name: str = "model.pbtxt") -> Pa
     path = folder / name
     path.write_text(text)
     return path
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["text", "tree", "program", "kernel", "mapping", "sympy"])
-def test_a_search_starts_from_formulas_in_any_form(kind):
-    target = np.exp(A) / B - A
-    graph = program("exp(a)/b - a", "a", "b")
-    kinds: dict[str, Any] = {
-        "text": "exp(a)/b - a",
-        "tree": parse("exp(a)/b - a"),
-        "program": graph,
-        "kernel": shine.jit(graph),
-        "mapping": {"graph": program("exp(u)/v - u", "u", "v"), "features": {"u": "a", "v": "b"}},
-    }
-    if kind == "sympy":
-        sympy = pytest.importorskip("sympy")
-        a, b = sympy.symbols("a b")
-        kinds["sympy"] = sympy.exp(a) / b - a
-    result = evolve(X, target, guesses=[kinds[kind]], **FAST)
-    assert result.best.loss < 1e-20
-
-
-@pytest.mark.slow
-def test_a_search_starts_from_the_file_of_a_graph(tmp_path):
-    path = graph_file(tmp_path)
-    for source in (path, str(path), {"graph": str(path), "features": {"x": "a"}, "output": "sum"}):
-        features = ["x", "b"] if not isinstance(source, dict) else ["a", "b"]
-        result = evolve(X, 0.5 * A * A + B, guesses=[source], **{**FAST, "features": features})
-        assert result.best.loss < 1e-20
-
-
-@pytest.mark.parametrize("form", [Path, str, lambda path: {"graph": str(path), "features": {"x": "x"}}])
-def test_an_estimator_starts_from_the_file_of_a_graph(tmp_path, form):
-    rows = {"x": A, "b": B}
-    model = SymbolicRegressor(
-        guesses=[form(graph_file(tmp_path))], generations=0, population_size=5, settings={"seeding": 0.0}, max_time=5
-    )
-    assert model.fit(pandas.DataFrame(rows), 0.5 * A * A + B).best_.loss < 1e-20
 
 
 @pytest.mark.slow
@@ -332,14 +226,6 @@ def test_a_graph_that_does_not_fit_is_refused(seed, error, message):
         evolve(X, A, guesses=[seed], **FAST)
 
 
-def test_user_functions_stay_in_guesses():
-    sympy = pytest.importorskip("sympy")
-    a, b = sympy.symbols("a b")
-    table = {**STANDARD, "gap": shine.lang.forms.primitives.Primitive("gap", 2, parse("abs(a - b)"))}
-    tree = guess_tree(sympy.Function("gap")(a, b) + 1, ["a", "b"], table, ["gap", "add"])
-    assert str(tree) == "gap(a, b) + 1"
-
-
 # ---- configurations and runs ----
 
 
@@ -362,23 +248,10 @@ def test_a_job_has_formulas_in_the_place_of_graphs(tmp_path):
     assert read_job(path).config.guesses == ("a + b", "0.5*(a*a) + b")
 
 
-def test_the_path_of_a_graph_alone_does_where_names_agree(tmp_path):
-    path = configured(tmp_path, "  - model.pbtxt\n", GRAPH.replace('"x"', '"a"'))
-    assert read_job(path).config.guesses == ("0.5*(a*a) + b",)
-
-
 def test_a_configuration_with_graphs_can_be_written_and_read(tmp_path):
     config = read_config(configured(tmp_path, "  - {graph: model.pbtxt, output: sum}\n  - other.pb\n  - a\n"))
     (tmp_path / "again.yaml").write_text(dump_config(config))
     assert read_config(tmp_path / "again.yaml") == config
-
-
-def test_an_overriding_path_is_relative_to_the_working_directory(tmp_path, monkeypatch):
-    path = configured(tmp_path, "  - a\n")
-    (tmp_path / "here").mkdir()
-    shutil.move(tmp_path / "model.pbtxt", tmp_path / "here")
-    monkeypatch.chdir(tmp_path / "here")
-    assert read_job(path, ["guesses=[{graph: model.pbtxt, features: {x: b}}]"]).config.guesses == ("0.5*(b*b) + b",)
 
 
 MISTAKES = {
@@ -419,46 +292,3 @@ def test_graphs_keep_the_limits_of_the_search(tmp_path):
     assert depth == "c.yaml:7:5: guesses.0: has 4 levels; evolution.max_depth allows 3"
     (primitive,) = problems(path, "primitives=[mul, sin]")
     assert "guesses.0: primitive 'add' is not in the primitive set; it has mul, sin" in primitive
-
-
-@pytest.mark.slow
-def test_a_run_needs_its_graph_only_once(tmp_path):
-    path = configured(tmp_path, "  - {graph: model.pbtxt, features: {x: a}}\n")
-    whole = run_job(read_job(path), chosen_folder(tmp_path / "whole"))
-    job = read_job(path)
-    run_job(job, chosen_folder(tmp_path / "part"), lambda progress: progress.generation == 2, checkpoint_seconds=0)
-    (tmp_path / "model.pbtxt").unlink()
-    assert open_run(tmp_path / "part").config.guesses == ("0.5*(a*a) + b",)
-    resumed = resume_job(tmp_path / "part", checkpoint_seconds=0)
-    assert list(resumed.rows()) == list(whole.rows())
-
-
-@pytest.mark.slow
-def test_a_job_made_by_hand_keeps_formulas_too(tmp_path):
-    path = configured(tmp_path, "  - {graph: model.pbtxt, features: {x: a}}\n")
-    job = Job(read_config(path), read_job(path).dataset)
-    run_job(job, chosen_folder(tmp_path / "run"))
-    assert open_run(tmp_path / "run").config.guesses == ("0.5*(a*a) + b",)
-    bad = Job(job.config.model_copy(update={"guesses": (GraphGuess(graph=tmp_path / "none.pb"),)}), job.dataset)
-    with pytest.raises(ConfigError, match=r"guesses\.0: .*none\.pb"):
-        run_job(bad, chosen_folder(tmp_path / "bad"))
-
-
-def test_the_pendulum_of_the_configuration_is_the_textbook_s():
-    pytest.importorskip("google.protobuf")
-    job = read_job(ROOT / "configs" / "pendulum.yaml")
-    (formula,) = job.config.guesses
-    length = job.dataset.columns[list(job.dataset.features).index("length")]
-    columns = list(job.dataset.columns)
-    np.testing.assert_allclose(
-        evaluate(parse(formula, job.dataset.features), columns), 2 * np.pi * np.sqrt(length / 9.81), rtol=1e-15
-    )
-
-
-def test_the_pendulum_of_the_data_is_exact():
-    mpmath = pytest.importorskip("mpmath")
-    dataset = read_job(ROOT / "configs" / "pendulum.yaml", ["data.generate.noise=0", "guesses=[]"]).dataset
-    columns = dict(zip(dataset.features, dataset.columns, strict=True))
-    for length, angle, period in zip(columns["length"][:20], columns["angle"][:20], dataset.target[:20], strict=True):
-        exact = 4 * mpmath.sqrt(length / 9.81) * mpmath.ellipk(mpmath.sin(angle / 2) ** 2)
-        assert period == pytest.approx(float(exact), rel=1e-12)

@@ -5,7 +5,6 @@ The oracles are LLVM itself, which compiles the same IR, clang's code, and C's m
 
 from __future__ import annotations
 
-import copy
 import ctypes
 import ctypes.util
 import itertools
@@ -171,28 +170,6 @@ done:
 """
     horner = primitive_from_llvm(code, "horner")
     assert str(horner.definition) == "x*(x*(x*(x*3 + 1) + 0.5) + 0.25) + 0.125"
-
-
-def test_paths_become_conditions_relative_to_where_they_part():
-    body = """
-  %c = fcmp olt double %a, %b
-  br i1 %c, label %less, label %more
-less:
-  %s = call double @sin(double %a)
-  br label %end
-more:
-  %e = call double @exp(double %b)
-  br label %end
-end:
-  %r = phi double [ %s, %less ], [ %e, %more ]
-  ret double %r"""
-    assert str(as_it_is(body).definition) == "sin(a) if a < b else exp(b)"
-
-
-def test_the_result_of_a_run_is_the_same_whatever_the_host(monkeypatch):
-    assert "triple" not in LEG
-    foreign = 'target triple = "wasm32-unknown-unknown"\n' + LEG
-    assert primitive_from_llvm(foreign, "leg") == primitive_from_llvm(LEG, "leg")
 
 
 # Single instructions: the oracle is LLVM's code for them.
@@ -421,19 +398,6 @@ def test_constants_are_read_to_the_last_bit():
     assert repr(as_it_is(returned("fadd double %a, -0.0")).definition.result.right.value) == "-0.0"
 
 
-def test_undefined_values_give_way_to_defined_ones():
-    body = """
-  %c = fcmp olt double %a, %b
-  br i1 %c, label %x, label %y
-x:
-  br label %y
-y:
-  %r = phi double [ %a, %x ], [ undef, %start ]
-  %s = freeze double %r
-  ret double %s"""
-    assert str(as_it_is(body).definition) == "a"
-
-
 # Functions that cannot become formulas.
 
 REJECTED = {
@@ -553,26 +517,6 @@ def test_names_that_formulas_cannot_use_are_rejected(name):
 # As part of a search.
 
 
-def test_primitives_are_given_as_such_as_text_and_as_functions():
-    from shine.lang.vocabulary import primitive_table
-
-    leg = primitive_from_llvm(LEG, "leg")
-    table, names = primitive_table(["add", leg, "def twice(x):\n    return x + x"])
-    assert names == ["add", "leg", "twice"]
-    assert table["leg"] is leg
-    assert str(table["twice"].definition) == "x + x"
-    with pytest.raises(ValueError, match="another name"):
-        primitive_table([Primitive("sin", 1, leg.definition)])
-    assert primitive_table([STANDARD["hypot"]])[1] == ["hypot"]
-
-
-def test_primitives_survive_copies_and_pickling():
-    leg = primitive_from_llvm(LEG, "leg")
-    for twin in (copy.deepcopy(leg), pickle.loads(pickle.dumps(leg))):
-        assert twin == leg
-        assert twin.definition.functions["hypot"] is STANDARD["hypot"]
-
-
 def assert_evolves(primitive: Primitive) -> None:
     X = np.random.default_rng(0).uniform(1, 5, (200, 2))
     y = X[:, 0] * np.sqrt(X[:, 0] ** 2 + X[:, 1] ** 2)
@@ -648,13 +592,6 @@ def test_a_function_compiled_by_clang_has_the_bits_of_its_code(tmp_path, level):
         expected = np.array([function(*row) for row in columns.T])
         for tier, found in values(primitive_from_llvm(tmp_path / "f.ll", name), columns).items():
             assert_same(found, expected, columns, tier)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(CLANG is None, reason="clang is not installed")
-def test_a_function_that_clang_compiled_evolves(tmp_path):
-    compile_c(tmp_path, C_CODE, "-O0", "-c", "-emit-llvm", "-o", "f.bc")
-    assert_evolves(primitive_from_llvm(tmp_path / "f.bc", "leg"))
 
 
 @pytest.mark.slow

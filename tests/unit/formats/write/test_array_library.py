@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from unit.formats.write.native import differences, module_of
+from unit.formats.write.native import module_of
 
 import shine
 from shine.formats.write.jax import jax_function, jax_source
 from shine.formats.write.torch import torch_function, torch_source
 from shine.lang.interpret import evaluate
-from shine.lang.vocabulary import primitive_table
 
 pytestmark = pytest.mark.slow
 
@@ -98,13 +97,6 @@ def test_a_matrix_and_its_columns_have_the_same_values(library, text, kind):
     assert function(matrix[0]).tolist() == expected[0].tolist()
 
 
-def test_one_feature_is_a_column_or_a_matrix(library):
-    function = library.function(shine.parse("2*a"))
-    column, matrix = library.array(np.ones(3)), library.array(np.ones((3, 1)))
-    assert function(column).tolist() == function(matrix).tolist() == [2, 2, 2]
-    assert library.function(shine.parse("2.5"))(library.array(np.ones((3, 0)))).tolist() == [2.5] * 3
-
-
 def test_another_number_of_features_and_other_dtypes_are_errors(library):
     function = library.function(shine.parse("a - b"))
     with pytest.raises(ValueError, match="has 2 features, not 3"):
@@ -140,20 +132,6 @@ def test_vmap_takes_rows(library):
     matrix = library.array(np.random.default_rng(2).normal(size=(5, 2)))
     function = library.function(shine.parse("a*exp(2*b)"))
     assert library.vmap(function)(matrix).tolist() == function(matrix).tolist()
-
-
-def blend(a, b):
-    return a / 2 + b / 2 if a < b else a
-
-
-def test_functions_of_the_user_are_functions_in_the_text(library):
-    table, _ = primitive_table([blend])
-    tree = shine.parse("blend(a, b) + where", ("a", "b", "where"), table)
-    source = library.source(tree, "my formula")
-    assert "def blend(a, b):" in source
-    columns = list(np.random.default_rng(5).normal(size=(3, 100)))
-    values = np.asarray(module_of(source)["my_formula"](*map(library.array, columns)))
-    assert differences(values, evaluate(tree, columns), columns) == []
 
 
 @pytest.mark.parametrize("name", ["{alias}", "number", "minimum", "def", "1x", "", "é"])

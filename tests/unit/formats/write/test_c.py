@@ -27,7 +27,6 @@ import shine
 from shine.evaluate.kernels.kernel import Kernel
 from shine.formats.write.c import c_files, c_source
 from shine.lang.forms.library import STANDARD
-from shine.lang.forms.names import c_identifier
 from shine.lang.forms.primitives import ARITIES
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
@@ -129,13 +128,6 @@ def test_both_orders_of_rows_and_columns_are_read(text, order, tmp_path):
 
 
 @needs_compiler
-def test_the_scalar_function_takes_the_features_in_the_order_of_the_columns(tmp_path):
-    library = compiled(tmp_path, c_files(shine.parse("a - 10*b", ("b", "a"))))
-    library.f.restype = ctypes.c_double
-    assert library.f(ctypes.c_double(1), ctypes.c_double(2)) == -8
-
-
-@needs_compiler
 def test_a_formula_without_features_is_a_function_of_nothing(tmp_path):
     library = compiled(tmp_path, c_files(shine.parse("2*pi")))
     library.f.restype = ctypes.c_double
@@ -200,26 +192,6 @@ def test_names_reserved_in_c_are_changed(tmp_path):
     columns = [np.full(3, 0.125 * 3**position) for position in range(len(NAMES))]
     for name in ("f", "printf_", "x1_2", "double_", "exp_"):
         assert batch(library, name, columns) == pytest.approx(evaluate(tree, columns), rel=1e-15)
-
-
-def test_names_are_changed_into_different_names():
-    assert c_identifier("a b", {"a_b"}) == "a_b_2"
-    assert [c_identifier(name) for name in ("x", "x_1", "X", "sin", "sinl", "Ä", "")] == [
-        *("x", "x_1", "X", "sin_", "sinl_", "u00c4", "x"),
-    ]
-
-
-def test_the_header_says_what_a_feature_became():
-    header = c_files(shine.parse("double + μ_r", ("double", "μ_r")))["f.h"]
-    assert "double_ is 'double'." in header
-    assert "double f(double double_, double u03bc_r);" in header
-
-
-def test_small_formulas_are_one_line():
-    assert "    return sqrt(a * a + b * b);\n" in c_source(shine.parse("sqrt(a*a + b*b)"))
-    assert "    return a < b && !(b < 2.0) ? -1.5 : a / (b * a);\n" in c_source(
-        shine.parse("-1.5 if a < b and not b < 2 else a/(b*a)")
-    )
 
 
 def test_a_function_without_a_definition_is_named():

@@ -27,11 +27,6 @@ def test_a_model_brings_its_headings(export):
     assert "my area" not in export(MODEL, headings={})
 
 
-@pytest.mark.parametrize("form", ["python", "c", "latex", "sql"])
-def test_the_general_export_takes_models_too(form):
-    assert shine.export.export(MODEL, form) == shine.export.export(MODEL.tree, form, headings=HEADINGS)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_functions_of_libraries_do_so_too(library):

@@ -158,9 +158,3 @@ def test_a_document_with_any_one_character_changed_is_read_or_refused(data):
         assert len(str(error)) < 400
     else:
         evaluate(tree, [[1.0]] * len(tree.parameters))
-
-
-def test_a_function_of_the_library_that_a_file_defines_itself_keeps_its_meaning():
-    own = {"name": "square", "parameters": ["x"], "assignments": [], "result": ["x", 3, {"apply": "mul", "to": 2}]}
-    tree = from_json(document(functions=[own], result=["a", {"apply": "square", "to": 1}]))
-    assert evaluate(tree, [[5.0], [0.0]]) == 15

@@ -178,13 +178,24 @@ QUICK = {
 }
 """Pairs that stand for the others: kinds with columns that are no numbers, in forms that need no library."""
 
+MARKED = {("missing_values", "polars"), ("own_marks", "polars"), ("own_marks", "excel")}
+"""Pairs of whose texts no other pair has all parts."""
+
+PAIRS = [
+    (kind, form)
+    for row, kind in enumerate(KINDS)
+    for column, form in enumerate(FORMS)
+    if (row + column) % 3 == 0 or (kind, form) in QUICK | MARKED
+]
+"""Every kind with a third of the forms, and every form with a third of the kinds."""
+
 
 def test_the_table_has_every_form():
     assert {form for form, _, _ in FORMS.values()} == set(EXPORTS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "form"), mostly_slow(product(KINDS, FORMS), QUICK))
+@pytest.mark.parametrize(("kind", "form"), mostly_slow(PAIRS, QUICK))
 def test_an_export_has_the_predictions_of_the_model(kind, form, tmp_path):
     to, options, computed = FORMS[form]
     if to in LIBRARIES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 from typing import Any
@@ -17,8 +16,7 @@ from unit.formats.write.oracles import EXACT, Reader, Undefined, close, exact, m
 from shine.formats.write.latex import latex
 from shine.formats.write.latex.names import latex_heading, latex_name, latex_names
 from shine.lang.forms.library import STANDARD
-from shine.lang.forms.tape import application
-from shine.lang.forms.tree import Primitive, Tree
+from shine.lang.forms.tree import Primitive
 from shine.lang.parse import parse
 
 TOKEN = r"\\left(?:\\[a-z]+|.)|\\right(?:\\[a-z]+|.)|\\(?:begin|end)\{cases\}|\\text\{[a-z ]+\}|\\operatorname\{sgn\}"
@@ -241,10 +239,6 @@ def test_names_are_typeset(name, expected):
     assert latex_name(name) == expected
 
 
-def test_digits_stand_for_pi_beside_a_feature_of_that_name():
-    assert latex(parse("3.141592653589793*pi", ("pi",))) == r"3.141592653589793 \pi"
-
-
 def test_names_that_would_look_the_same_are_told_apart():
     assert latex_names(["x1", "x_1", "x"], {}) == {"x1": "x_{1}", "x_1": r"\mathrm{x\_1}", "x": "x"}
 
@@ -263,14 +257,6 @@ def test_assignments_and_functions_have_lines_of_their_own():
 def test_a_name_and_a_precision_can_be_given():
     assert latex(parse("0.123456*x"), "y_hat", precision=2) == r"y_{\mathrm{hat}} = 0.12 x"
     assert latex(parse("0.30000000000000004*x")) == "0.30000000000000004 x"
-
-
-def test_braces_match_in_formulas_of_ten_thousand_levels():
-    node = ast.Name("x", ast.Load())
-    for number in range(10_000):
-        node = application(("sin", "neg", "sqrt")[number % 3], [node])
-    text = latex(Tree(("x",), node))
-    assert text.count("{") == text.count("}") and text.count(r"\left(") == text.count(r"\right)") > 3000
 
 
 @pytest.mark.parametrize(
@@ -300,17 +286,6 @@ def test_braces_match_in_formulas_of_ten_thousand_levels():
 )
 def test_headings_are_text_in_mathematics_mode(heading, expected):
     assert latex(parse("a"), headings={"a": heading}) == expected
-
-
-def test_headings_that_look_the_same_are_told_apart():
-    text = latex(parse("a/b"), headings={"a": "net price", "b": "net  price"})
-    assert text == r"\frac{{\text{net price}}}{\mathrm{b}}"
-
-
-def test_words_do_not_run_together():
-    assert latex(parse("2*speed*mass*x")) == r"2 \mathrm{speed} \cdot \mathrm{mass} x"
-    text = latex(parse("a*b"), headings={"a": "net price", "b": "rooms"})
-    assert text == r"{\text{net price}} \cdot \mathrm{rooms}"
 
 
 @pytest.mark.slow

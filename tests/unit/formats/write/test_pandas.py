@@ -36,15 +36,6 @@ def test_the_series_has_the_name_of_the_formula_and_the_index_of_the_frame():
     assert series.name == "price" and list(series.index) == list(FRAME.index)
 
 
-def test_a_constant_has_a_value_for_each_row():
-    assert applied(parse("2.5", PARAMETERS)).tolist() == [2.5] * 20
-
-
-def test_names_of_the_module_are_free_for_columns():
-    frame = pandas.DataFrame({"np": [1.0], "pd": [2.0], "f": [3.0], "frame": [4.0]})
-    assert applied(parse("np + pd*f - frame"), frame).tolist() == [3.0]
-
-
 def test_a_name_that_python_cannot_have_is_refused():
     with pytest.raises(ValueError, match="'1st' is not a name for a Python function"):
         pandas_source(parse("a"), "1st")

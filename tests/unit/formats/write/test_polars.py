@@ -10,8 +10,6 @@ import pytest
 from helpers.equality import ulps
 from helpers.formulas import FEATURES, random_tree
 from helpers.rows import random_rows
-from hypothesis import given, settings
-from strategies import PARAMETERS, trees
 from unit.formats.write.oracles import expected_where
 from unit.formats.write.test_sql import STRUCTURAL
 
@@ -19,7 +17,6 @@ from shine.formats.write.polars import polars_source
 from shine.lang.forms.library import STANDARD
 from shine.lang.forms.tape import application
 from shine.lang.forms.tree import Tree
-from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 
 COLUMNS = random_rows(np.random.default_rng(1), 10_000, "float64")
@@ -47,20 +44,6 @@ def test_polars_has_the_values_of_each_primitive(name):
     assert (ulps(found, expected)[kept] <= ULPS.get(name, 2)).all()
 
 
-@pytest.mark.parametrize("symbol", ["//", "%"])
-def test_quotients_and_remainders_round_towards_minus_infinity(symbol):
-    columns = np.random.default_rng(0).uniform(-9, 9, (2, 1000))
-    tree = parse(f"a {symbol} b")
-    np.testing.assert_allclose(selected(tree, "ab", columns), evaluate(tree, columns), atol=1e-12)
-
-
-@pytest.mark.parametrize("name", ["min", "max"])
-def test_the_extremes_of_nan_are_nan(name):
-    columns = [np.array([np.nan, 1.0, np.nan, 2.0]), np.array([1.0, np.nan, np.nan, 3.0])]
-    found = selected(parse(f"{name}(a, b)"), "ab", columns)
-    np.testing.assert_array_equal(found, [np.nan] * 3 + [3.0 if name == "max" else 2.0])
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_random_trees_have_the_values_of_the_reference_tier(seed):
     rng = np.random.default_rng(seed)
@@ -70,12 +53,6 @@ def test_random_trees_have_the_values_of_the_reference_tier(seed):
     expected, kept = expected_where(tree, columns, lambda values: ~np.isnan(values))
     found = np.broadcast_to(selected(tree, FEATURES, columns), expected.shape)
     assert (found == expected)[kept].all(), polars_source(tree)
-
-
-@settings(max_examples=40)
-@given(trees())
-def test_any_tree_is_an_expression(tree):
-    selected(tree, PARAMETERS, [column[:2] for column in COLUMNS])
 
 
 @pytest.mark.parametrize(

@@ -104,11 +104,6 @@ def test_sqlite_has_no_durations():
         sql_expression(parse("length_minutes"), dialect="sqlite", preparation=Preparation((LENGTH,)))
 
 
-def test_two_numbers_of_one_column_are_no_clash():
-    text = export(parse("red + ochre"), "sql", dialect="duckdb", preparation=COLUMNS)
-    assert in_duckdb(text)[:3] == [1, 1, 0]
-
-
 def test_columns_that_the_database_confuses_are_refused():
     twice = Preparation((SIZE, PreparedColumn("size", "size", "number", ("size",), ("size",))))
     with pytest.raises(ExportError, match="is for it the same as"):

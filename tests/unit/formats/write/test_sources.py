@@ -54,13 +54,6 @@ def defined(source, name="f"):
     return space[name]
 
 
-@pytest.mark.parametrize("heading", [each for each in AWKWARD if each != "rowid"])
-def test_sqlite_finds_the_column(heading):
-    tree, headings = formula(heading, "other one")
-    found = in_sqlite(export(tree, "sql", headings=headings, dialect="sqlite"), headings.values())
-    np.testing.assert_array_equal(found, EXPECTED)
-
-
 def test_duckdb_finds_each_column():
     connection = pytest.importorskip("duckdb").connect()
     for heading in AWKWARD:
@@ -119,19 +112,6 @@ def test_headings_that_differ_by_case_only_are_refused_where_a_table_cannot_have
         in_sqlite("1", headings.values())
 
 
-def test_quoted_headings_that_differ_by_case_are_two_columns_in_postgres():
-    tree, headings = formula("Price", "price")
-    assert sql_expression(tree, dialect="postgres", headings=headings).startswith(
-        '2.5 * POWER("Price", 2.0) + CASE WHEN price >'
-    )
-
-
-def test_only_letters_of_ascii_are_the_same_in_both_cases():
-    tree, headings = formula("É", "é")
-    text = sql_expression(tree, dialect="sqlite", headings=headings)
-    np.testing.assert_array_equal(in_sqlite(text, headings.values()), EXPECTED)
-
-
 @pytest.mark.parametrize("form", ["sql", "pandas", "polars"])
 def test_two_columns_of_one_heading_are_refused_if_the_formula_uses_one(form):
     tree = parse("2*a", ["a", "a_2", "b"])
@@ -146,12 +126,6 @@ def test_sql_says_which_column_it_cannot_name(heading, problem):
     with pytest.raises(ExportError, match=rf"duckdb\) has no column {problem}; name the column of 'x' with columns="):
         sql_expression(parse("2*x"), dialect="duckdb", headings={"x": heading})
     assert sql_expression(parse("2*x"), {"x": "t.c1"}, dialect="duckdb", headings={"x": heading}) == "2.0E0 * t.c1"
-
-
-def test_features_that_the_formula_does_not_use_need_no_column():
-    tree = parse("2*b", ["a", "b"])
-    assert sql_expression(tree, {"b": "t.b"}) == "2.0 * t.b"
-    assert sql_expression(tree, headings={"a": "", "b": "B"}) == '2.0 * "B"'
 
 
 def test_excel_tables_have_their_headings():

@@ -13,8 +13,6 @@ from helpers.equality import ulps
 from helpers.formulas import EXACT, FEATURES, random_tree
 from helpers.markers import mostly_slow
 from helpers.rows import random_rows
-from hypothesis import given, settings
-from strategies import PARAMETERS, trees
 from unit.formats.write.oracles import expected_where
 
 from shine.base.errors import ExportError
@@ -76,13 +74,6 @@ def test_random_trees_have_the_values_of_the_reference_tier_in_sqlite(seed):
     assert same[kept].all(), text
 
 
-@settings(max_examples=60)
-@given(trees())
-def test_any_tree_is_an_expression_for_sqlite(tree):
-    text = sql_expression(tree, dialect="sqlite")
-    selected(text, PARAMETERS, [column[:2] for column in COLUMNS])
-
-
 @pytest.mark.parametrize(
     ("formula", "expected"),
     [
@@ -110,11 +101,6 @@ def test_dialects_use_the_functions_of_their_database():
     assert sql_expression(tree, dialect="sqlite") == sqlite.replace("a,", "CAST(a AS REAL),")
     assert sql_expression(parse("cbrt(a)*2"), dialect="postgres") == "2.0 * CBRT(a)"
     assert sql_expression(parse("a*2.5"), dialect="duckdb") == "2.5E0 * a"
-
-
-def test_there_is_no_comment_in_an_expression():
-    for formula in ("--a", "-(-2)*a", "a - -b", "a - -2.5", "-(-a*b)", "a--2--b", "-(-(-a))"):
-        assert "--" not in sql_expression(parse(formula))
 
 
 QUOTIENTS = (

@@ -62,23 +62,6 @@ def test_a_primitive_is_within_two_ulp_of_the_compiled_one(name):
     assert differences(PRIMITIVES[name](*columns), Kernel(application(name))(*columns), columns, 2) == []
 
 
-@pytest.mark.parametrize("name", APPROXIMATE)
-def test_a_float32_primitive_is_within_two_ulp(name):
-    columns = rows(1, 10_000, "float32")
-    with np.errstate(all="ignore"):
-        expected = evaluate(application(name), [c.astype(np.float64) for c in columns]).astype(np.float32)
-    assert differences(PRIMITIVES[name](*columns), expected, columns, 2) == []
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", [name for name in STANDARD if name not in ARITIES])
-def test_a_composite_is_made_of_the_same_primitives(name, dtype):
-    columns = rows(2, 10_000, dtype)
-    with primitives_of_the_target(PRIMITIVES, APPROXIMATE):
-        expected = evaluate(application(name), columns, dtype)
-    assert differences(PRIMITIVES[name](*columns), expected, columns) == []
-
-
 @settings(max_examples=40, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(trees(EXACT), st.integers(0, 2**32), st.sampled_from(DTYPES))
 def test_random_trees_of_exact_primitives_have_their_bits_as_objects_and_as_text(tree, seed, dtype):

@@ -9,10 +9,6 @@ from helpers.tensor_functions import evaluated
 
 from shine.base.errors import FormError
 from shine.tensor.compositions.activations import activation
-from shine.tensor.form.builder import FunctionBuilder
-from shine.tensor.form.interpreter import interpret
-from shine.tensor.form.module import Module
-from shine.tensor.form.types import TensorType
 
 W = np.longdouble
 
@@ -122,13 +118,3 @@ def test_what_does_not_fit_is_rejected():
         evaluated(lambda b, x: activation(b, "leaky_relu", x), x)
     with pytest.raises(FormError, match="gelu takes elements f32, f64, and is given <2 x i64>"):
         evaluated(lambda b, x: activation(b, "gelu", x), x.astype(np.int64))
-
-
-@pytest.mark.parametrize("dtype", ["f32", "f64"])
-@pytest.mark.parametrize("name", ["erf", "gelu", "relu", "relu6", "softplus", "hard_shrink", "soft_shrink", "sigmoid"])
-def test_nan_stays_nan(name, dtype):
-    b = FunctionBuilder("f")
-    x = b.parameter("x", TensorType(dtype, (1,)))
-    module = Module("m", {"f": b.done(activation(b, name, x, *([0.5] if "shrink" in name else [])))})
-    (found,) = interpret(module, "f", [np.full(1, np.nan, x.type.numpy)])
-    assert np.isnan(found).all()

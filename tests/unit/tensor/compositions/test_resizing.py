@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.tensor_functions import evaluated, module_with
+from helpers.tensor_functions import evaluated
 
 from shine.base.errors import FormError
 from shine.tensor.compositions.pooling import resize_linear, resize_nearest, upsample
@@ -25,12 +25,6 @@ def test_nearest_elements_are_those_at_the_places(places):
     x = RNG.normal(size=(2, 3, 2))
     value = evaluated(lambda b, x: resize_nearest(b, x, 1, np.array(places, float)), x)
     np.testing.assert_array_equal(value, x[:, np.clip(np.array(places, int), 0, 2)])
-
-
-def test_places_that_repeat_elements_need_no_gather():
-    places = np.array([0, 0, 1, 1])
-    module = module_with(lambda b, x: resize_nearest(b, x, 0, places), np.zeros((2, 3)))
-    assert "gather" not in {made.operation for made in module.function("f").body}
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.tensor_functions import evaluated, module_with
+from helpers.tensor_functions import module_with
 
 from shine.base.errors import FormError
 from shine.tensor.form.builder import FunctionBuilder
@@ -38,15 +38,6 @@ def test_attributes_may_be_lists_and_numpys_integers():
     found = last(lambda b, x: b.reduce_sum(x, axes=[0], keep=np.bool_(True)), X).attributes
     assert found == {"axes": (0,), "keep": True} and found["keep"] is True
     assert last(lambda b, x: b.argmax(x, axis=np.int32(1)), X).attributes == {"axis": 1}
-
-
-def test_methods_have_the_names_of_operations():
-    a, c = np.array([True, False]), np.array([True, True])
-    assert evaluated(lambda b, a, c: b.and_(a, b.not_(c)), a, c).tolist() == [False, False]
-    values, places = evaluated(lambda b, x: b.top_k(x, k=1), X)
-    assert values.tolist() == [[2], [5]] and places.tolist() == [[2], [2]]
-    with pytest.raises(AttributeError, match="there is no operation 'softmax'"):
-        FunctionBuilder("f").softmax  # noqa: B018
 
 
 def test_constants_are_copies_in_order_of_rows():
@@ -90,10 +81,3 @@ def test_what_does_not_fit_is_rejected_at_once():
         b.emit("swish", [x])
     with pytest.raises(FormError, match="there is no function @g"):
         b.call(x, function="g")
-
-
-def test_names_do_not_collide():
-    b = FunctionBuilder("f")
-    b.parameter("v1", TensorType("f32"))
-    x = b.parameter("v3", TensorType("f32"))
-    assert [b.neg(x).name for _ in range(3)] == ["v2", "v4", "v5"]

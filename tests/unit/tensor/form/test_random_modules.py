@@ -7,12 +7,12 @@ import pytest
 from helpers.tensor_modules import random_arguments, random_module
 
 from shine.tensor.form.interpreter import interpret
-from shine.tensor.form.operations import CALLS, OPERATIONS
+from shine.tensor.form.operations import OPERATIONS
 from shine.tensor.form.printing import text_of
 from shine.tensor.form.reading import module_of
 from shine.tensor.form.verifier import verify
 
-FEW = [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 100))]
+FEW = [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 40))]
 
 
 @pytest.mark.parametrize("seed", FEW)
@@ -33,18 +33,6 @@ def test_modules_verify_print_read_back_and_run(seed):
 
 def test_every_operation_is_drawn():
     drawn = set()
-    for seed in range(60):
+    for seed in range(40):
         drawn |= {i.operation for f in random_module(seed).defined for i in f.body}
     assert drawn == OPERATIONS.keys()
-
-
-def test_the_same_seed_draws_the_same_module():
-    assert text_of(random_module(7)) == text_of(random_module(7))
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_operations_and_elements_may_be_chosen(seed):
-    module = random_module(seed, operations={"dot", "tanh", "gather"}, floats={"f64"}, functions=False)
-    names = {i.operation for f in module.defined for i in f.body}
-    assert names <= {"dot", "tanh", "gather", "constant", "mul", "add"} and not names & CALLS
-    assert {type.dtype for type in module.functions["main"].parameter_types} <= {"f64", "bool"}

@@ -88,9 +88,3 @@ def texts():
 def test_damaged_texts_give_form_errors_only(texts):
     for seed in range(50):
         check_damaged(seed, texts)
-
-
-@pytest.mark.slow
-def test_many_damaged_texts_give_form_errors_only(texts):
-    for seed in range(50, 2500):
-        check_damaged(seed, texts)

@@ -131,12 +131,6 @@ def test_damaged_forms_give_form_errors_or_print_and_read_back(modules):
         check_damaged(seed, modules)
 
 
-@pytest.mark.slow
-def test_many_damaged_forms_give_form_errors_or_print_and_read_back(modules):
-    for seed in range(100, 4000):
-        check_damaged(seed, modules)
-
-
 def test_sizes_may_be_numpys():
     found = TensorType("f32", (np.int64(2), np.int32(3)))
     assert found.shape == (2, 3) and all(type(size) is int for size in found.shape)

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as npst
 from shine.base.errors import GraphImportError
 from shine.formats.read import protobuf as memory
 from shine.formats.read.protobuf import messages
-from shine.tensor.graphdef.constants import DTYPES, broadcast, same, tensor_from_message
+from shine.tensor.graphdef.constants import DTYPES, broadcast, tensor_from_message
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
@@ -147,14 +147,6 @@ def test_a_shape_with_unknown_lengths_holds_for_all_lengths(several):
     found = broadcast(hidden)
     assert len(found) == len(expected)
     assert all(size in (None, actual) for size, actual in zip(found, expected, strict=True))
-
-
-@given(shapes, st.lists(st.booleans(), min_size=3, max_size=3))
-def test_the_same_shape_is_known_from_any_of_the_arrays(shape, known):
-    hidden = tuple(size if is_known else None for size, is_known in zip(shape, known, strict=False))
-    assert same([hidden, None, shape]) == shape
-    with pytest.raises(GraphImportError, match="must be the same"):
-        same([shape, (*shape, 1)])
 
 
 def test_memory_is_counted_by_what_a_message_holds(monkeypatch):

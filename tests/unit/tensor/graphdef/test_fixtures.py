@@ -14,8 +14,6 @@ import pytest
 
 from shine.formats.read.protobuf import messages
 from shine.tensor.form.interpreter import interpret
-from shine.tensor.form.printing import text_of
-from shine.tensor.form.reading import module_of
 from shine.tensor.graphdef import load_module
 from shine.tensor.graphdef.rules import OPERATIONS
 from shine.tensor.graphdef.rules.language import FUNCTIONS as LANGUAGE
@@ -84,28 +82,11 @@ def test_a_random_graph_has_the_values_that_tensorflow_has(place):
     assert_agrees(load_module(arrays[f"{place}/graph"].tobytes(), fetches=fetches), arrays, f"{place}/")
 
 
-def test_the_classic_product():
-    x, y = np.float32([[1, 2, 3], [4, 5, 6]]), np.float32([[7, 8], [9, 10], [11, 12]])
-    (product,) = interpret(loaded("matmul"), "main", [x, y])
-    assert product.tolist() == [[58, 64], [139, 154]]
-
-
-def test_the_eleven_graphs_of_the_compilers_tests_are_there():
-    eleven = "add add_with_checkpoint add_with_two_variables assert_and_add cond function gather matmul matmul_and_add"
-    assert set(NAMES) >= {*eleven.split(), "splits", "top_k"}
-
-
 @pytest.mark.parametrize("value", [True, False])
 @pytest.mark.parametrize("name", ["cond", "cond_of_switches"])
 def test_a_condition_chooses_by_its_predicate(name, value):
     result = interpret(loaded(name), "main", [np.bool_(value), np.int32([10]), np.int32([20])])[0]
     assert result.tolist() == ([10] if value else [20])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_text_of_a_module_parses_back(name):
-    module = loaded(name)
-    assert text_of(module_of(text_of(module))) == text_of(module)
 
 
 def test_every_operation_is_in_a_fixture():
@@ -122,7 +103,3 @@ def test_every_operation_is_in_a_fixture():
     own = {name for name, rule in {**OPERATIONS, **VARIABLES}.items() if LANGUAGE.get(name) is not rule}
     missing = sorted(own - seen - WITHOUT_FIXTURES)
     assert not missing, missing
-
-
-def test_the_fixtures_are_small():
-    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 300_000

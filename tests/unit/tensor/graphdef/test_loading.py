@@ -70,16 +70,6 @@ def test_feeds_cut_the_graph():
     assert values(module, np.float32([1, 2, 3])) == [[2, 4, 6]]
 
 
-def test_feeds_have_the_given_order():
-    text = X + placeholder("z", 2) + node("d", "Sub", "x", "z", T="float32")
-    assert values(load(text, "d", feeds=["z", "x"]), np.float32([1, 1]), np.float32([3, 4])) == [[2, 3]]
-
-
-def test_a_feed_and_a_result_can_be_the_same():
-    module = load(TEXT, "x", "sum")
-    assert values(module, np.float32([1, 2]), np.float32([3, 4])) == [[1, 2], [4, 6]]
-
-
 def test_an_output_of_a_node_can_be_fetched():
     top = integers("k", 1).replace("dim { size: 1 }", "") + node("top", "TopKV2", "x", "k", T="float32")
     assert values(load(X + top, "top:1", "top"), np.float32([3, 7])) == [[1], [7]]
@@ -124,12 +114,6 @@ def test_all_last_nodes_are_results_by_default():
 def test_what_cannot_be_read_is_named(text, options, message):
     with pytest.raises(GraphImportError, match=message):
         load_module(text.encode(), **options)
-
-
-def test_the_file_is_named(tmp_path):
-    (tmp_path / "g.pbtxt").write_text(X + node("r", "Roll", "x", T="float32"))
-    with pytest.raises(GraphImportError, match=r"g\.pbtxt: node 'r'"):
-        load_module(tmp_path / "g.pbtxt")
 
 
 def test_either_a_config_or_names():
@@ -235,12 +219,6 @@ def test_the_body_of_a_loop_takes_what_the_loop_has(arguments, message):
     loop = node("w", "While", "x", "x", cond='func { name: "f" }', body='func { name: "f" }')
     with pytest.raises(GraphImportError, match=f"node 'w' .*its body has {message}, and the loop 2 values"):
         load(X + loop + library)
-
-
-def test_shapes_are_computed_while_the_graph_is_read():
-    module = load_module(FOLDER / "network.pb", feeds={"image": (3, 8, 8, 2)}, checkpoint=FOLDER / "network.ckpt")
-    assert module.function("main").result_types[0].shape == (3, 5)
-    assert not [each for each in module.function("main").body if each.operation == "gather"]
 
 
 @pytest.mark.slow

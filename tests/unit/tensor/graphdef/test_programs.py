@@ -7,13 +7,10 @@ import math
 import numpy as np
 import pytest
 from helpers.graph_texts import TYPES, node
-from hypothesis import given
-from hypothesis import strategies as st
 
 from shine.formats.read.protobuf import messages
 from shine.lang.program.interpret import interpret
 from shine.lang.program.program import Program
-from shine.tensor.frontend.definitions import FUNCTIONS
 from shine.tensor.graphdef import load_graph
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
@@ -77,34 +74,13 @@ def test_the_messages_do_not_clash_with_tensorflow_s():
         descriptor_pool.Default().FindMessageTypeByName("tensorflow.GraphDef")
 
 
-def test_the_order_of_nodes_in_a_file_does_not_matter():
-    backwards = "".join(reversed(CLASSIC.splitlines(keepends=True)))
-    assert values(load(backwards), input=np.int32(10)) == [113]
-
-
-def test_a_value_that_two_nodes_read_is_computed_once():
-    text = X + node("s", "Exp", "x", T="float32") + node("r", "Mul", "s", "s:0", T="float32")
-    program = load(text + node("again", "Exp", "x", T="float32") + node("sum", "Sub", "r", "again", T="float32"))
-    assert len(program.statements) == 3
-    doubling = X + "".join(
-        node(f"d{i}", "AddV2", name := f"d{i - 1}" if i else "x", name, T="float32") for i in range(60)
-    )
-    assert values(load(doubling), x=1.0) == [2.0**60]
-
-
 @pytest.mark.slow
 def test_a_long_chain_is_no_deeper_than_a_short_one():
-    length = 6_000
+    length = 2_000
     chain = X + "".join(node(f"n{i}", "Neg", f"n{i - 1}" if i else "x", T="float32") for i in range(length))
     program = load_graph(as_bytes(chain))
     assert len(program.statements) == length
     assert values(program, x=2.5) == [2.5]
-
-
-def test_control_inputs_are_not_operands():
-    text = X + Y + node("n", "NoOp", "^y") + node("u", "Fft", "x") + node("r", "Neg", "x", "^n", "^u", T="float32")
-    program = load(text)
-    assert [each.label for each in program.parameters] == ["x"] and values(program, x=3.0) == [-3.0]
 
 
 def test_results_are_the_nodes_that_no_node_reads():
@@ -143,16 +119,6 @@ def test_an_argument_with_a_default():
     assert program.parameters[0].default.tolist() == 2.5
 
 
-def test_shapes_of_arguments_are_kept():
-    old, new = "", "versions { producer: 100 }\n"
-    shapes = {"": None if not old else (), "dim { size: -1 } dim { size: 3 }": (None, 3), "unknown_rank: true": None}
-    for text, expected in shapes.items():
-        assert load(placeholder("x", shape=text)).parameters[0].shape == expected
-    # Before version 22, no axes meant that nothing is known of them.
-    assert load(placeholder("x", shape="") + new).parameters[0].shape == ()
-    assert load(node("x", "Placeholder", dtype="float32") + new).parameters[0].shape is None
-
-
 def test_constants_are_numbers_where_they_do_not_change_the_shape():
     row = "dim { size: 3 }"
     matrix = placeholder("x", shape="dim { size: -1 } dim { size: 3 }")
@@ -175,12 +141,6 @@ def test_truth_is_a_number_of_the_type_it_came_from():
     for x, i in [(-1.0, 7), (-1.0, -7), (1.0, 7), (math.nan, 7)]:
         expected = [i if x < 0 and i > 0 else 0, x < 0 and i > 0, x < 0]
         assert values(program, x=x, i=np.int64(i)) == expected
-
-
-@pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
-def test_infinite_and_nan_constants(number):
-    (found,) = values(load(constant("c", number)))
-    assert found == float(number) or (math.isnan(found) and number == "nan")
 
 
 def test_integer_division_and_powers_fail_as_in_tensorflow():
@@ -254,53 +214,3 @@ def test_functions_may_nest_deeply():
     chain = [body(f"f{i}", node("c", f"f{i + 1}", "x"), "c:y:0") for i in range(depth)]
     last = body(f"f{depth}", node("n", "Neg", "x", T="float32"), "n:y:0")
     assert values(load(X + node("r", "f0", "x") + library(*chain, last)), x=2.0) == [-2.0]
-
-
-def test_constants_of_a_function_that_is_called_twice():
-    shape = "dim { size: 2 }"
-    plus = body("plus", constant("x0", 1.5, shape=shape) + node("s", "Add", "x", "x0:output:0", T="float32"), "s:z:0")
-    text = X + node("a", "plus", "x") + node("r", "plus", "a") + library(plus)
-    assert [each.shape for each in interpret(load(text), {"x": np.asarray(1.0)})] == [(2,)]
-
-
-def compute(name: str, *columns: np.ndarray) -> np.ndarray:
-    """A function of the frontend, by the reference."""
-    from shine.lang.interpret import evaluate
-
-    return evaluate(FUNCTIONS[name].definition, columns, columns[0].dtype)
-
-
-zeros_and_numbers = st.one_of(st.sampled_from([0.0, -0.0, math.inf, -math.inf, math.nan, 1.0]), st.floats(-1e6, 1e6))
-
-
-@given(zeros_and_numbers, zeros_and_numbers)
-def test_the_angle_of_a_point(y, x):
-    found, expected = compute("atan2", np.array([y]), np.array([x]))[0], math.atan2(y, x)
-    assert found == pytest.approx(expected, rel=1e-15, nan_ok=True)
-    assert math.isnan(expected) or math.copysign(1, found) == math.copysign(1, expected)
-
-
-@given(st.one_of(st.floats(), st.integers(-100, 100).map(lambda number: number / 2)))
-def test_halves_are_rounded_to_even(x):
-    found, expected = compute("round_even", np.array([x])), np.rint(np.array([x]))
-    assert found.tobytes() == expected.tobytes() or np.isnan(x)
-
-
-@pytest.mark.parametrize(("name", "low", "high"), [("asinh", -1e300, 1e300), ("acosh", 1, 1e300), ("atanh", -1, 1)])
-@given(fraction=st.floats(0, 1), exponent=st.floats(0, 300))
-def test_inverse_hyperbolic_functions(name, low, high, fraction, exponent):
-    x = np.clip((2 * fraction - 1) * 10.0 ** (exponent if high > 1 else -exponent), low, high)
-    with np.errstate(all="ignore"):
-        expected = float(getattr(np, f"arc{name[1:]}")(x))
-    assert compute(name, np.array([x]))[0] == pytest.approx(expected, rel=1e-14, abs=1e-300)
-
-
-@given(zeros_and_numbers, zeros_and_numbers)
-def test_remainders_have_the_sign_of_divisor_or_dividend(a, b):
-    columns = np.array([a]), np.array([b])
-    with np.errstate(all="ignore"):
-        truncated = np.fmod(*columns)
-        floored = np.where((truncated != 0) & ((columns[1] < 0) != (truncated < 0)), truncated + columns[1], truncated)
-    for name, expected in {"truncate_mod": truncated, "floor_mod": floored}.items():
-        found = compute(name, *columns)
-        assert found.tobytes() == expected.tobytes() or np.isnan(expected)

@@ -185,14 +185,3 @@ def test_every_type_is_cast_to_every_type():
         if node.op == "Cast"
     }
     assert len({source for source, _ in casts}) == 5 and len(casts) == 25
-
-
-def test_the_classic_graph_is_the_same_as_text_and_as_bytes():
-    for path in (FOLDER / "classic.pbtxt", FOLDER / "classic.pb"):
-        program = shine.load_graph(path)
-        assert [output.label for output in program.outputs] == ["Add_1"]
-        assert shine.jit(program)(10) == 113
-
-
-def test_the_fixtures_are_small():
-    assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 300_000

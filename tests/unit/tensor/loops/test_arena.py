@@ -22,19 +22,6 @@ def test_a_value_that_is_needed_no_more_gives_its_bytes_to_another():
     assert (found.arena_bytes, found.sum_bytes, found.lower_bound) == (256, 384, 256)
 
 
-def test_scratch_memory_lives_for_a_step():
-    a = value("a")
-    found = plan(Step((), (a,), scratch=10), Step((a,), (), scratch=70), Step((), (), scratch=200))
-    assert found.arena_bytes == 256
-    assert found.places[a].at not in (found.scratch[0], found.scratch[1])
-
-
-def test_a_gap_is_filled():
-    long, short, late = value("long", 64), value("short", 128), value("late", 128)
-    found = plan(Step((), (short, long)), Step((short, long), ()), Step((long,), (late,)), Step((late, long), ()))
-    assert found.arena_bytes == found.lower_bound == 192
-
-
 def test_a_step_that_reads_what_was_not_written():
     with pytest.raises(FormError, match=r"@main, step 0: reads %a, which no step before it writes"):
         plan(Step((value("a"),), ()))

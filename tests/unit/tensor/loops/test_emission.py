@@ -8,7 +8,6 @@ from shine.tensor.form.builder import FunctionBuilder
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.module import Module
 from shine.tensor.form.types import TensorType
-from shine.tensor.loops.emission import emit
 
 MACHINES = (None, Machine(16, 16, False), Machine(32, 16, True), Machine(64, 32, True, (1 << 10, 1 << 12, 1 << 14)))
 """This one, others, and one with caches so small that every product is packed."""
@@ -22,14 +21,8 @@ def agrees(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(20))
 def test_a_drawn_module_gives_what_the_interpreter_gives(seed):
-    agrees(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 80))
-def test_many_drawn_modules_give_what_the_interpreter_gives(seed):
     agrees(seed)
 
 
@@ -70,19 +63,6 @@ def test_bias_and_relu_after_a_product_are_its_epilogue():
     assert "fused with" in interface.report[0]
 
 
-def test_sums_that_are_needed_elsewhere_are_stored_beside_the_epilogue():
-    def layer(b, x, w):
-        sums = b.dot(x, w)
-        return b.tanh(sums), b.reduce_sum(sums, axes=(0,))
-
-    types = [TensorType("f64", shape) for shape in ((9, 7), (7, 20))]
-    rng = np.random.default_rng(1)
-    arguments = [rng.standard_normal(type.shape) for type in types]
-    module = module_of(layer, *types)
-    found, _ = run(module, arguments)
-    assert_close(found, interpret(module, "main", arguments))
-
-
 def test_elementwise_code_has_the_same_bits_at_any_width():
     def chain(b, x, y):
         return b.exp(b.sin(x)), b.pow(b.abs(x), y), b.add(b.mul(x, y), x), b.mod(x, y)
@@ -105,19 +85,6 @@ def test_results_that_are_arguments_constants_or_equal_are_copies():
     x = np.array([1, 2, 3], np.float32)
     found, _ = run(module, [x])
     assert_close(found, interpret(module, "main", [x]))
-
-
-def test_equal_layers_share_their_code():
-    def layers(b, x, w):
-        for _ in range(6):
-            x = b.tanh(b.dot(x, w))
-        return x
-
-    types = [TensorType("f32", shape) for shape in ((4, 32), (32, 32))]
-    module = module_of(layers, *types)
-    text, interface = emit(module)
-    assert text.count('define internal void @"shine.group') == 1
-    assert interface.arena_bytes == 2 * 4 * 32 * 4
 
 
 @pytest.mark.slow
@@ -144,17 +111,3 @@ def test_a_tensor_that_is_written_in_pieces_keeps_its_memory():
     x = np.random.default_rng(3).standard_normal((9, 9))
     found, _ = run(module, [x])
     assert_close(found, interpret(module, "main", [x]))
-
-
-def test_values_that_one_nest_needs_several_times_get_no_memory():
-    def graph(b, x, y):
-        once = b.sin(b.mul(x, y))
-        twice = b.exp(b.add(once, once))
-        return b.sub(b.mul(twice, once), twice)
-
-    module = module_of(graph, *[TensorType("f64", (50,))] * 2)
-    arguments = [np.linspace(-1, 1, 50), np.linspace(2, 3, 50)]
-    found, interface = run(module, arguments)
-    assert_close(found, interpret(module, "main", arguments))
-    assert interface.arena_bytes == 0
-    assert len(interface.report) == 1

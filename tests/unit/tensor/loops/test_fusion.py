@@ -55,32 +55,6 @@ def test_softmax_stores_the_exponentials_while_it_sums_them():
     assert nests_of(text) == ["reduce_max | sub exp reduce_sum | div"]
 
 
-def test_a_product_that_is_a_result_is_stored_beside_its_epilogue():
-    text = LAYER.removesuffix("%e: <4 x 6 x f32>") + "%e: <4 x 6 x f32>, %a: <4 x 6 x f32>"
-    assert nests_of(text) == ["dot add tanh mul"]
-    _, (group,) = fuse(main_of(text).function("main"))
-    assert {value.name for value in group.nests[0].written} == {"a", "e"}
-
-
-def test_views_are_part_of_all_nests_that_read_them():
-    text = """%x: <4 x 5 x f32>
-        %a = transpose %x: <4 x 5 x f32> {permutation = [1, 0]}
-        %b = reduce_sum %a: <5 x 4 x f32> {axes = [1], keep = false}
-        %c = log %a: <5 x 4 x f32>
-        %d = dot %c: <5 x 4 x f32>, %x: <4 x 5 x f32>
-        %b: <5 x f32>, %d: <5 x 5 x f32>"""
-    assert nests_of(text) == ["transpose reduce_sum log", "dot"]
-    assert nests_of(text.replace("axes = [1]", "axes = [0]").replace("%b: <5 x", "%b: <4 x"))[0].count("transpose") == 1
-
-
-def test_views_that_a_sort_reads_are_no_memory_of_their_own():
-    text = """%x: <4 x 5 x f32>
-        %a = transpose %x: <4 x 5 x f32> {permutation = [1, 0]}
-        %b, %i = sort %a: <5 x 4 x f32> {axis = 0, descending = false}
-        %b: <5 x 4 x f32>"""
-    assert nests_of(text) == ["sort"]
-
-
 def test_costly_functions_are_not_computed_again_for_each_row():
     text = """%x: <5 x f32>, %y: <4 x 5 x f32>
         %a = {} %x: <5 x f32>
@@ -88,29 +62,6 @@ def test_costly_functions_are_not_computed_again_for_each_row():
         %b: <4 x 5 x f32>"""
     assert nests_of(text.format("exp")) == ["exp", "mul"]
     assert nests_of(text.format("neg")) == ["neg mul"]
-
-
-def test_a_nest_has_one_product():
-    text = """%x: <4 x 4 x f32>
-        %a = dot %x: <4 x 4 x f32>, %x: <4 x 4 x f32>
-        %b = dot %a: <4 x 4 x f32>, %x: <4 x 4 x f32>
-        %c = add %a: <4 x 4 x f32>, %b: <4 x 4 x f32>
-        %c: <4 x 4 x f32>"""
-    assert nests_of(text) == ["dot", "dot add"]
-
-
-def test_what_two_nests_would_compute_is_stored_if_it_is_costly():
-    # The sum is ready only after the product, so `%c` is no part of its epilogue, and `%a`, a result, is.
-    text = """%x: <4 x 4 x f32>, %y: <4 x 4 x f32>, %z: <9 x f32>
-        %e = {} %y: <4 x 4 x f32>
-        %d = dot %x: <4 x 4 x f32>, %x: <4 x 4 x f32>
-        %a = mul %e: <4 x 4 x f32>, %d: <4 x 4 x f32>
-        %s = reduce_sum %z: <9 x f32> {{axes = [0], keep = false}}
-        %b = add %e: <4 x 4 x f32>, %a: <4 x 4 x f32>
-        %c = sub %b: <4 x 4 x f32>, %s: f32
-        %a: <4 x 4 x f32>, %c: <4 x 4 x f32>"""
-    assert nests_of(text.format("exp")) == ["exp", "dot mul", "reduce_sum", "add sub"]
-    assert nests_of(text.format("neg")) == ["neg dot mul", "reduce_sum", "neg add sub"]
 
 
 def test_the_check_finds_what_is_wrong():

@@ -10,7 +10,6 @@ from helpers.tensor_passes import main_of
 from shine.base.errors import FormError
 from shine.compiler.processor import Machine
 from shine.tensor.loops.arena import Allocation
-from shine.tensor.loops.emission import emit
 from shine.tensor.loops.memory import plan_module
 from shine.tensor.passes.pipeline import optimized
 
@@ -31,13 +30,6 @@ def plans_of(text, others=""):
     return found
 
 
-def test_results_are_written_to_their_own_memory():
-    memory = plans_of(CHAIN)["main"].memory
-    function = main_of(CHAIN).function("main")
-    assert memory.places[function.results[0]] == Allocation("result", 0)
-    assert memory.copies == ()
-
-
 def test_results_that_are_no_values_of_their_own_are_copied():
     text = """%x: f32
         %c = constant {value = <2 x f32> [2, 3]}
@@ -45,41 +37,6 @@ def test_results_that_are_no_values_of_their_own_are_copied():
         %a: f32, %a: f32, %x: f32, %c: <2 x f32>"""
     memory = plans_of(text)["main"].memory
     assert [(v.name, index) for v, index in memory.copies] == [("a", 1), ("x", 2), ("c", 3)]
-
-
-def test_a_reshape_is_another_name():
-    text = """%x: <6 x f32>
-        %a = exp %x: <6 x f32>
-        %b = reshape %a: <6 x f32> {shape = [2, 3]}
-        %b: <2 x 3 x f32>"""
-    memory = plans_of(text)["main"].memory
-    assert memory.places[main_of(text).function("main").body[0].result] == Allocation("result", 0)
-    assert memory.arena_bytes == 0
-
-
-SORTED = """func @f: (<100 x f32>) -> <100 x f32> {
-    'entry(%x: <100 x f32>):
-    %a, %i = sort %x: <100 x f32> {axis = 0, descending = false}
-    return %a: <100 x f32>
-    }
-    """
-
-
-def test_the_arena_of_a_call_is_inside_that_of_its_caller():
-    plans = plans_of("%x: <100 x f32>\n%a = call %x: <100 x f32> {function = @f}\n%a: <100 x f32>", SORTED)
-    assert plans["main"].memory.arena_bytes == plans["f"].memory.arena_bytes >= 100 * 4
-
-
-def test_a_loop_has_two_states_its_condition_and_the_arena_of_its_functions():
-    condition = """func @c: (<100 x f32>) -> bool {
-        'entry(%x: <100 x f32>):
-        %y = reduce_sum %x: <100 x f32> {axes = [0], keep = false}
-        %b = lt %y: f32, %y: f32
-        return %b: bool
-        }"""
-    text = "%x: <100 x f32>\n%a = while %x: <100 x f32> {condition = @c, body = @f}\n%a: <100 x f32>"
-    plans = plans_of(text, SORTED + condition)
-    assert plans["main"].memory.arena_bytes == 2 * 448 + 64 + plans["f"].memory.arena_bytes
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -108,7 +65,7 @@ def test_the_check_finds_what_is_wrong():
     broken("@main, return: result 0 is not written", c=Allocation("result", 1))
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(n, marks=pytest.mark.slow) for n in range(4, 40))])
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(n, marks=pytest.mark.slow) for n in range(4, 16))])
 def test_code_uses_the_plan_and_values_survive_where_dead_bytes_are_spoilt(seed):
     module = random_module(seed) if seed % 2 else optimized(random_module(seed))
     for function in module.defined:
@@ -116,8 +73,3 @@ def test_code_uses_the_plan_and_values_survive_where_dead_bytes_are_spoilt(seed)
         at_once, in_parts = run_in_parts(module, function.name, arguments, MACHINES[seed % 3])
         for one, other in zip(at_once, in_parts, strict=True):
             np.testing.assert_array_equal(one.reshape(-1).view(np.uint8), other.reshape(-1).view(np.uint8))
-
-
-def test_the_interface_has_the_size_of_the_arena():
-    plan = plans_of(CHAIN)["main"]
-    assert emit(main_of(CHAIN), MACHINES[1])[1].arena_bytes == plan.memory.arena_bytes > 0

@@ -10,7 +10,6 @@ import pytest
 
 import shine.tensor
 from shine.base.errors import CompilationError, FormError
-from shine.tensor.native.function import TensorFunction
 
 LAYER = """module @layer
 
@@ -96,18 +95,6 @@ def test_what_has_no_gradient_is_refused(layer):
             layer.gradient(**options)
 
 
-def test_one_result_to_keep_needs_no_list(layer):
-    assert layer.gradient("w", keeping=0).signature == layer.gradient("w", keeping=[0]).signature
-
-
-def test_its_texts_say_what_it_is(layer):
-    assert layer.text == LAYER
-    assert shine.tensor.load(layer.text).text == layer.text
-    assert 'define void @"layer"' in layer.ir
-    assert "dot 2 x 3 x 4" in layer.report
-    assert layer.report.endswith("\narena: 0 bytes")
-
-
 def test_it_travels_to_other_processes(layer):
     copy = pickle.loads(pickle.dumps(layer))
     assert repr(copy) == repr(layer)
@@ -129,7 +116,3 @@ def test_names_and_targets_are_checked(layer):
         layer.code(cpp_class="a-b")
     with pytest.raises(CompilationError, match="a GPU has no classes"):
         layer.code(target="nvptx64-nvidia-cuda", cpp_class="Layer")
-
-
-def test_a_module_is_named_after_itself_where_c_allows(layer):
-    assert TensorFunction(shine.tensor.module_of(LAYER.replace("@layer", "@int"))).name == "int_"

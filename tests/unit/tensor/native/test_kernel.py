@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from helpers.markers import mostly_slow
 from unit.tensor.native.programs import copy, idle, matmul, waiting
 
-from shine.compiler.llvm.object_layout import is_readable
 from shine.tensor.form.types import DTYPES, TensorType
 from shine.tensor.native import kernel as kernel_module
 from shine.tensor.native.interface import Tensor
@@ -161,12 +159,6 @@ def test_contiguous_arguments_are_not_copied():
     assert not np.shares_memory(argument(matmul().interface.arguments[0], Y.T), Y)
 
 
-@pytest.mark.skipif(not is_readable(), reason="needs CPython")
-def test_arrays_as_they_should_be_take_the_quick_way(monkeypatch):
-    monkeypatch.setattr(kernel_module, "argument", None)
-    assert call(TensorKernel(matmul()), X, Y).tolist() == PRODUCT
-
-
 def test_other_threads_run_during_a_call():
     kernel, flag = TensorKernel(waiting(10**10)), np.zeros(1, "int64")
     thread = threading.Timer(0.02, lambda: flag.__setitem__(0, 1))
@@ -204,16 +196,3 @@ def test_results_without_room_are_an_error():
         with pytest.raises(MemoryError):
             call(kernel)
     assert sys.getrefcount(np.dtype("float32")) < before + 25
-
-
-def test_threads_do_not_disturb_each_other(product):
-    def check(seed):
-        rng = np.random.default_rng(seed)
-        for _ in range(200):
-            x, y = (rng.integers(-9, 10, shape).astype("float32") for shape in ((2, 3), (3, 2)))
-            if not np.array_equal(call(product, x, y), x @ y):
-                return False
-        return True
-
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(check, range(16)))

@@ -126,20 +126,6 @@ def test_ptxas_takes_random_programs(seed: int, tmp_path) -> None:
     assembled(text, "sm_75", tmp_path)
 
 
-@needs_ptxas
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["O0", "O1", "O3"])
-def test_ptxas_takes_every_level(level: str, tmp_path) -> None:
-    assembled(ptx(TensorFunction(random_module(1)), opt_level=level), "sm_75", tmp_path)
-
-
-@needs_ptxas
-def test_processors_are_targets(tmp_path) -> None:
-    text = ptx(TensorFunction(random_module(4)), target=GPU_TRIPLE, cpu="sm_90")
-    assert ".target sm_90\n" in text
-    assembled(text, "sm_90", tmp_path)
-
-
 def test_items_of_every_element_type_are_found() -> None:
     build = FunctionBuilder("main")
     values = [build.parameter(dtype, TensorType(dtype, (3,))) for dtype in DTYPES]

@@ -63,10 +63,8 @@ SIZES = [
     pytest.param(2, 3, 257, id="few rows"),
     pytest.param(1, 300, 211, id="one row", marks=pytest.mark.slow),
     pytest.param(1, 517, 1203, id="streamed", marks=pytest.mark.slow),
-    pytest.param(211, 300, 1, id="one column", marks=pytest.mark.slow),
     pytest.param(97, 101, 103, id="primes", marks=pytest.mark.slow),
     pytest.param(64, 700, 515, id="packed", marks=pytest.mark.slow),
-    pytest.param(515, 700, 7, id="narrow", marks=pytest.mark.slow),
 ]
 
 

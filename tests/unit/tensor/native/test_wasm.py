@@ -98,13 +98,6 @@ console.log(ends.every(([start]) => start === 0), ends.every(([, end]) => end <=
     assert lines == ["t:0,t:1,none 210000 Uint8Array 0", "true true"]
 
 
-def test_types_name_arguments_and_results():
-    text = matmul().files("wasm")["matmul.d.ts"].decode()
-    assert "matmul(x_hold: Float32Array, y_hold: Float32Array): Float32Array;" in text
-    several = idle((), tuple(Tensor(n, n, TensorType("i32")) for n in ("a", "new")))
-    assert "idle(): { a: Int32Array; new: Int32Array };" in several.files("wasm")["idle.d.ts"].decode()
-
-
 @pytest.mark.skipif(shutil.which("tsc") is None, reason="needs TypeScript")
 def test_types_are_those_of_typescript(tmp_path):
     for name, content in matmul().files("wasm").items():

@@ -88,17 +88,6 @@ def test_the_aspect_ratio_can_be_kept(policy):
         check(x, {"sizes": np.array(sizes)}, mode="linear", **options)
 
 
-def test_shapes_that_stay_are_the_image():
-    x = default_rng(4).uniform(-1, 1, (1, 1, 4, 3)).astype("f4")
-    check(x, {"scales": np.array([1, 1, 1.2, 1.3], "f4")}, mode="linear")
-
-
-def test_any_axis_has_a_nearest_element():
-    x = default_rng(5).uniform(-1, 1, (3, 4, 2)).astype("f4")
-    check(x, {"sizes": np.array([5, 2, 3])})
-    check(x.astype("i4"), {"scales": np.array([2, 0.5, 1.5], "f4")}, nearest_mode="ceil")
-
-
 @pytest.mark.parametrize(
     ("x", "inputs", "attributes", "message"),
     [

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from helpers.tensor_passes import after, lines_of, main_of
+from helpers.tensor_passes import after, main_of
 
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.types import DTYPES
@@ -62,31 +62,3 @@ def test_an_identity_keeps_every_bit(name):
     for sample in samples:
         old, new = (interpret(module, "main", [sample])[0] for module in (before, found))
         assert old.tobytes() == new.tobytes() or (np.isnan(old) and np.isnan(new))
-
-
-def test_the_opposite_of_a_comparison_of_floats_stays_where_nan_would_tell():
-    text = "%x: f32, %y: f32\n%b = {} %x: f32, %y: f32\n%a = not %b: bool\n%a: bool"
-    assert after(simplify, text.format("eq"))[0] == "%v4 = ne %x: f32, %y: f32"
-    assert after(simplify, text.format("lt"))[1] == "%a = not %b: bool"
-    assert after(simplify, text.replace("f32", "i32").format("lt"))[0] == "%v4 = ge %x: i32, %y: i32"
-
-
-def test_a_neutral_operand_may_broadcast_the_other():
-    text = """%x: f32
-        %c = constant {value = <2 x f32> [1, 1]}
-        %a = mul %x: f32, %c: <2 x f32>
-        %a: <2 x f32>"""
-    assert after(simplify, text)[0] == "%v3 = broadcast %x: f32 {shape = [2]}"
-
-
-def test_logic_with_constants():
-    text = "%x: bool\n%c = constant {{value = bool [{}]}}\n%a = {} %x: bool, %c: bool\n%a: bool"
-    assert after(simplify, text.format("true", "and")) == ["%x: bool"]
-    assert after(simplify, text.format("false", "or")) == ["%x: bool"]
-    assert "value = bool [false]" in after(simplify, text.format("false", "and"))[0]
-
-
-def test_nothing_found_is_the_same_module():
-    module = main_of("%x: f32\n%a = exp %x: f32\n%a: f32")
-    assert simplify(module) is module
-    assert lines_of(module)[0] == "%a = exp %x: f32"

@@ -46,14 +46,6 @@ def test_equal_branches_are_a_call():
     assert after(simplify, text, BRANCHES)[0] == "%v3 = call %x: f32 {function = @one}"
 
 
-def test_a_negated_predicate_swaps_the_branches():
-    text = """%x: f32, %p: bool
-        %q = not %p: bool
-        %a = cond %q: bool, %x: f32 {true = @one, false = @two}
-        %a: f32"""
-    assert after(simplify, text, BRANCHES)[0] == "%v4 = cond %p: bool, %x: f32 {true = @two, false = @one}"
-
-
 def test_a_loop_that_never_runs_gives_its_first_state():
     text = """%x: f32
         %i = constant {{value = i32 [{}]}}
@@ -69,16 +61,3 @@ def test_a_select_of_a_known_condition():
         %a = select %p: <2 x bool>, %x: f32, %y: <2 x f32>
         %a: <2 x f32>"""
     assert after(simplify, text)[0] == "%v4 = broadcast %x: f32 {shape = [2]}"
-
-
-def test_a_select_of_equal_values():
-    text = "%p: bool, %x: f32\n%a = select %p: bool, %x: f32, %x: f32\n%a: f32"
-    assert after(simplify, text) == ["%x: f32"]
-
-
-def test_a_select_of_a_negated_condition():
-    text = """%p: bool, %x: f32, %y: f32
-        %q = not %p: bool
-        %a = select %q: bool, %x: f32, %y: f32
-        %a: f32"""
-    assert after(simplify, text)[0] == "%v5 = select %p: bool, %y: f32, %x: f32"

@@ -1,7 +1,5 @@
-import pytest
 from helpers.tensor_passes import after, lines_of, main_of
 
-from shine.base.errors import FormError
 from shine.tensor.passes.dce import entries_of, remove_dead
 
 F = """
@@ -29,11 +27,6 @@ def test_functions_that_no_entry_needs_go():
     assert entries_of(module) == ("main", "unused")
     assert list(remove_dead(module, ["main"]).functions) == ["main"]
     assert remove_dead(module) is module
-
-
-def test_an_entry_that_there_is_not():
-    with pytest.raises(FormError, match=r"there is no function @nothing; there are @main"):
-        remove_dead(main_of("%x: f32\n%x: f32"), ["nothing"])
 
 
 def test_a_call_loses_results_and_parameters():
@@ -71,11 +64,6 @@ def test_a_loop_loses_the_states_that_nothing_depends_on():
     )
     # The second state needs the first one, and the condition the counter.
     assert "%j, %a, %b = while" in after(remove_dead, text.format("%b: f32"), LOOP)[0]
-
-
-def test_branches_lose_the_same():
-    text = "%p: bool, %x: f32, %y: f32\n%a, %b = cond %p: bool, %x: f32, %y: f32 {true = @f, false = @f}\n%a: f32"
-    assert after(remove_dead, text, F)[0] == "%a = cond %p: bool, %x: f32 {true = @f.0, false = @f.0}"
 
 
 def test_a_declared_gradient_keeps_its_function():

@@ -1,11 +1,10 @@
 import numpy as np
 from helpers.contracts import checked_optimized
-from helpers.tensor_passes import after, main_of
+from helpers.tensor_passes import main_of
 
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.loops.fusion import fuse
 from shine.tensor.passes.pipeline import optimized
-from shine.tensor.passes.products import flatten_products
 
 LINEAR = """%x: <2 x 3 x 4 x f32>, %w: <4 x 5 x f32>, %b: <5 x f32>, %r: <2 x 3 x 5 x f32>
     %a = dot %x: <2 x 3 x 4 x f32>, %w: <4 x 5 x f32>
@@ -37,18 +36,3 @@ def test_it_is_one_nest_with_the_same_values():
     np.testing.assert_allclose(
         interpret(module, "main", arguments)[0], interpret(found, "main", arguments)[0], rtol=1e-5
     )
-
-
-def test_stacks_on_both_sides_stay():
-    text = """%x: <2 x 3 x 4 x f32>, %y: <2 x 4 x 5 x f32>
-        %a = dot %x: <2 x 3 x 4 x f32>, %y: <2 x 4 x 5 x f32>
-        %a: <2 x 3 x 5 x f32>"""
-    assert len(after(flatten_products, text)) == 2
-
-
-def test_an_operand_for_each_row_keeps_the_stack():
-    text = """%x: <2 x 3 x 4 x f32>, %w: <4 x 5 x f32>, %m: <2 x 3 x 1 x f32>
-        %a = dot %x: <2 x 3 x 4 x f32>, %w: <4 x 5 x f32>
-        %c = mul %a: <2 x 3 x 5 x f32>, %m: <2 x 3 x 1 x f32>
-        %c: <2 x 3 x 5 x f32>"""
-    assert after(flatten_products, text)[-2].endswith(": <2 x 3 x 5 x f32>, %m: <2 x 3 x 1 x f32>")

@@ -33,11 +33,6 @@ def test_a_long_function_is_inlined_only_where_it_is_the_only_call():
     assert len(inline(once).function("main").body) == SMALL + 1
 
 
-def test_branches_stay():
-    text = "%p: bool, %x: f32\n%a = cond %p: bool, %x: f32 {true = @f, false = @g}\n%a: f32"
-    assert "cond" in after(inline, text, F + G)[0]
-
-
 def test_a_separate_function_stays_one():
     module = main_of("%x: f32\n%a = call %x: f32 {function = @f}\n%a: f32", F)
     module = module.with_functions(replace(module.function("f"), separate=True))

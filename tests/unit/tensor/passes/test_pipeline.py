@@ -99,11 +99,6 @@ def test_a_name_that_is_taken_gives_way():
     assert lines_of(optimized(main_of(text))) == ["%c = exp %x: f32", "%b = neg %c: f32", "%c: f32, %b: f32"]
 
 
-def test_an_unknown_entry():
-    with pytest.raises(FormError, match="there is no function @nothing"):
-        optimized(main_of("%x: f32\n%x: f32"), ["nothing"])
-
-
 @pytest.mark.parametrize(
     ("each", "text", "problem"),
     [

@@ -1,11 +1,10 @@
 import numpy as np
 from helpers.contracts import checked_optimized
-from helpers.tensor_passes import after, lines_of, main_of
+from helpers.tensor_passes import lines_of, main_of
 
 from shine.tensor.form.interpreter import interpret
 from shine.tensor.form.printing import function_text
 from shine.tensor.passes.dce import remove_dead
-from shine.tensor.passes.pipeline import optimized
 from shine.tensor.passes.specialize import specialize
 
 SCALE = """
@@ -53,14 +52,6 @@ def test_a_constant_argument_moves_into_the_function():
     ]
 
 
-def test_equal_calls_share_a_function():
-    text = """%p: bool, %x: f32
-        %k = constant {value = f32 [2]}
-        %a = cond %p: bool, %x: f32, %k: f32 {true = @scale, false = @scale}
-        %a: f32"""
-    assert after(specialize, text, SCALE)[1] == "%a = cond %p: bool, %x: f32 {true = @scale.0, false = @scale.0}"
-
-
 def test_a_loop_does_not_carry_constants_that_it_does_not_change():
     found = remove_dead(specialize(main_of(TEXT, LOOP)))
     assert lines_of(found) == [
@@ -79,8 +70,3 @@ def test_what_depends_on_constants_is_folded_in_the_loop():
     arguments = [np.float32(1.5), np.zeros(2, np.float32)]
     for old, new in zip(interpret(module, "main", arguments), interpret(found, "main", arguments), strict=True):
         np.testing.assert_array_equal(old, new)
-
-
-def test_a_state_that_the_loop_does_not_change_is_not_taken_from_it():
-    text = TEXT.replace("%x: f32, %w: <2 x f32> {", "%x: f32, %v: <2 x f32> {")
-    assert lines_of(optimized(main_of(text, LOOP)))[-1] == "%y: f32, %v: <2 x f32>"

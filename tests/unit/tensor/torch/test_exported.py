@@ -232,11 +232,20 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_programs_agree_with_torch(case):
+def groups() -> list[list[str]]:
+    """Names of cases: functions of the same inputs together, networks alone."""
+    found: dict[Any, list[str]] = {}
+    for name, (function, inputs) in CASES.items():
+        key = name if isinstance(function, torch.nn.Module) else tuple(map(id, inputs))
+        found.setdefault(key, []).append(name)
+    return list(found.values())
+
+
+@pytest.mark.parametrize("names", groups(), ids=lambda names: names[0])
+def test_programs_agree_with_torch(names):
     torch.manual_seed(0)
-    function, inputs = CASES[case]
-    check(function, *inputs)
+    functions, inputs = [CASES[name][0] for name in names], CASES[names[0]][1]
+    check(functions[0] if len(names) == 1 else lambda *x: [function(*x) for function in functions], *inputs)
 
 
 def test_weights_are_constants_and_inputs_have_torch_s_names():

@@ -130,17 +130,6 @@ def test_all_functions_at_once_are_compiled_to_what_they_say():
         assert_equal(ours, function(x).numpy(), ulps)
 
 
-def test_functions_that_cancel_are_as_exact_as_their_largest_part():
-    x = numbers("float64")[:200]
-    for function, scale in [
-        (lambda x: F.gelu(x, approximate="tanh"), x.abs()),
-        (F.mish, x.abs() + 1),
-        (F.tanhshrink, x.abs()),
-    ]:
-        (ours,) = interpret(program_of(function, x), [x.numpy()])
-        assert (np.abs(ours - function(x).numpy()) <= 4e-16 * scale.numpy()).all()
-
-
 PAIRS: dict[str, Any] = {
     "add": (lambda x, y: x + y, 0), "sub": (lambda x, y: x - y, 0), "mul": (lambda x, y: x * y, 0),
     "div": (lambda x, y: x / y, 0), "maximum": (torch.maximum, 0), "minimum": (torch.minimum, 0),
@@ -161,15 +150,6 @@ PAIRS: dict[str, Any] = {
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_functions_of_two_floats_are_those_of_torch(dtype):
     check_all(PAIRS, numbers(dtype), numbers(dtype, seed=1))
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_sums_of_products_are_as_exact_as_their_largest_part(dtype):
-    x, y = numbers(dtype)[:200], numbers(dtype, seed=1)[:200]
-    scale = (x.abs() + (x * y).abs() + y.abs()).numpy()
-    for function in (lambda x, y: torch.lerp(x, y, 0.3), lambda x, y: torch.addcmul(x, x, y, value=0.5)):
-        (ours,) = interpret(program_of(function, x, y), [x.numpy(), y.numpy()])
-        assert (np.abs(ours - function(x, y).numpy()) <= 4 * np.finfo(dtype).eps * scale).all()
 
 
 INTEGERS: dict[str, Any] = {
@@ -208,8 +188,8 @@ def test_whole_numbers_overflow_as_in_torch():
     check(lambda x: (x + 1, x * 3, -x, x * x), x)
 
 
-@pytest.mark.parametrize("number", [None, True, 3, 2.5])
-@pytest.mark.parametrize("scalars", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("number", [None, 3, 2.5])
+@pytest.mark.parametrize("scalars", [(False, False), (True, False)])
 def test_numbers_are_promoted_as_torch_promotes_them(scalars, number):
     """Arrays, tensors without dimensions and Python's numbers of any types; the oracle is torch."""
     dtypes = ("float64", "int64", "bool", "float32", "int32")
@@ -285,11 +265,6 @@ def test_a_graph_with_numbers_only_is_a_formula():
     tree = tree_of(program_of(Model(), *points))
     assert tree.parameters == ("a", "b")
     assert str(tree) == "sqrt(a*a + b*b)*0.5"
-
-
-def test_functions_keep_their_names_in_formulas():
-    tree = tree_of(program_of(lambda x: torch.sigmoid(x) + torch.log1p(x), torch.ones(3, dtype=torch.float64)))
-    assert str(tree) == "sigmoid(tensors_0) + log1p(tensors_0)"
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (2, 7)])

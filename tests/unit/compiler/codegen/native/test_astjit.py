@@ -11,7 +11,7 @@ from llvmlite import ir
 import shine
 from shine.base.errors import LoweringError
 from shine.compiler.codegen.native.astjit import BLOCK_NODES, AstJit
-from shine.compiler.codegen.numbers import ELEMENTS, Numbers
+from shine.compiler.codegen.numbers import Numbers
 from shine.lang.forms.tree import Tree
 
 A, B = ast.Name("a", ast.Load()), ast.Name("b", ast.Load())
@@ -25,11 +25,6 @@ def lowered(tree: Tree, dtype: str = "float64", width: int = 1) -> ir.Function:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     builder.ret(AstJit(builder, numbers).lower(tree, function.args))
     return function
-
-
-def instructions(function: ir.Function) -> list[str]:
-    """Operation of each instruction."""
-    return [instruction.opname for block in function.blocks for instruction in block.instructions]
 
 
 @pytest.mark.parametrize(
@@ -73,25 +68,6 @@ def test_a_formula_needs_one_argument_a_parameter():
         )
 
 
-@pytest.mark.parametrize("dtype", ELEMENTS)
-@pytest.mark.parametrize("width", [1, 4])
-def test_every_value_has_the_number_type(dtype, width):
-    function = lowered(shine.parse("(a if a < b else b)*3 + (a != b)"), dtype, width)
-    kinds = {str(i.type) for block in function.blocks for i in block.instructions if i.opname != "ret"}
-    numbers = Numbers(dtype, width)
-    assert kinds <= {str(numbers.type), str(numbers.lanes(ir.IntType(1)))}
-
-
-@pytest.mark.parametrize("applications", [1, BLOCK_NODES - 1, BLOCK_NODES, 3 * BLOCK_NODES + 5])
-def test_a_long_formula_is_cut_into_blocks(applications):
-    node: ast.expr = A
-    for _ in range(applications):
-        node = ast.BinOp(node, ast.Add(), B)
-    function = lowered(Tree(("a", "b"), node))
-    assert len(function.blocks) == 1 + applications // BLOCK_NODES
-    assert all(block.is_terminated for block in function.blocks)
-
-
 def test_which_lanes_are_active_is_known_across_blocks():
     # 1 // (b - i) counts where b > i alone: never for a divisor of zero.
     terms = BLOCK_NODES // 4
@@ -103,18 +79,6 @@ def test_which_lanes_are_active_is_known_across_blocks():
     tree, b = Tree(("a", "b"), node), np.arange(9)
     kernel = shine.jit(tree, dtype="int32", opt_level="O0")
     assert kernel(0, b).tolist() == [sum(1 // (v - i % 7) for i in range(terms) if v > i % 7) for v in b.tolist()]
-
-
-@pytest.mark.parametrize(("power", "products"), [("a**2", 1), ("a**3", 2), ("a**2.0", 1), ("a**4", 0), ("2**a", 0)])
-def test_squares_and_cubes_are_products(power, products):
-    operations = instructions(lowered(shine.parse(power)))
-    assert operations.count("fmul") == products
-    assert operations.count("call") == (products == 0)
-
-
-def test_an_assigned_value_is_computed_once():
-    tree = shine.parse("def f(a):\n    s = sqrt(a)\n    return s*s + s")
-    assert instructions(lowered(tree)).count("call") == 1
 
 
 def test_a_composite_sees_its_own_parameters_only():
@@ -132,11 +96,3 @@ def test_only_integer_code_with_a_divisor_that_may_be_zero_can_fail(text, fails)
     jit = AstJit(ir.IRBuilder(function.append_basic_block()), numbers)
     jit.lower(tree, function.args)
     assert (jit.failed is not None) is fails
-
-
-def test_floats_never_fail():
-    numbers = Numbers("float64")
-    function = ir.Function(ir.Module(), ir.FunctionType(numbers.type, [numbers.type] * 2), "f")
-    jit = AstJit(ir.IRBuilder(function.append_basic_block()), numbers)
-    jit.lower(shine.parse("a/b + a//b + a % b if a else b"), function.args)
-    assert jit.failed is None

@@ -10,7 +10,7 @@ from llvmlite import ir
 
 import shine
 from shine.compiler.codegen.native import loops
-from shine.compiler.codegen.native.loops import emit_fitness, emit_predict
+from shine.compiler.codegen.native.loops import emit_predict
 from shine.compiler.llvm import Engine
 from shine.data.datasets.dataset import Dataset
 from shine.evaluate.losses.form import SQUARED
@@ -99,18 +99,3 @@ def test_sums_over_the_rows_have_the_same_bits_at_every_vector_width(dtype, monk
         products = products_of(measure, np.array([0]))
         results.add(tuple(v.tobytes() for v in (errors, products.moments)))
     assert len(results) == 1
-
-
-def test_columns_that_no_tree_reads_are_not_loaded():
-    module = ir.Module()
-    emit_predict(module, shine.parse("b", ("a", "b", "c")), "predict", "float64")
-    # The column of b and its rows.
-    assert str(module.globals["predict.rows"]).count(" load ") == 2
-
-
-def test_trees_of_one_module_share_the_functions_they_call():
-    module = ir.Module()
-    emit_fitness(module, [shine.parse(f"exp(a) + {i}") for i in range(5)], "fitness", "float64")
-    names = [function.name for function in module.functions]
-    assert len(names) == len(set(names))
-    assert names.count("shine.exp.v8f64") == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import re
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from unit.lang.program.programs import calls, expression, same
 import shine
 from shine.base.errors import LoweringError
 from shine.compiler.codegen.native import programs
-from shine.compiler.codegen.native.programs import emit_program_rows, emit_program_scalar, program_lanes, vector_bytes
+from shine.compiler.codegen.native.programs import emit_program_rows, emit_program_scalar, program_lanes
 from shine.compiler.llvm import Engine, optimized_ir
 from shine.lang.program.builder import ProgramBuilder
 from shine.lang.program.interpret import converted, interpret
@@ -203,34 +202,6 @@ def test_numbers_that_do_not_fit_are_converted_by_defined_instructions(value):
     assert f"ret i32 {int(value) if fits else -(2**31)}\n" in optimized_ir(str(module), level=2)
 
 
-def test_the_function_of_one_row_says_whether_it_can_fail():
-    module, tree = ir.Module(), shine.parse("a // b")
-    assert emit_program_scalar(module, tree_program(tree, "int32"), "divides")
-    assert not emit_program_scalar(module, tree_program(tree, "float64"), "floats")
-    assert [len(module.globals[name].args) for name in ("divides", "floats")] == [3, 2]
-
-
-def test_a_vector_has_the_lanes_of_the_widest_type():
-    assert program_lanes(float32_program()) == 16
-    assert program_lanes(mixed_program()) == 8
-
-
-@pytest.mark.parametrize(("formula", "registers"), [("a * b + max(a, 1)", 2), ("a + exp(b)", 4)])
-def test_a_vector_has_more_registers_for_elementary_functions(formula, registers):
-    program = tree_program(shine.parse(formula))
-    assert [vector_bytes(program, register) for register in (16, 64)] == [16 * registers, 64 * registers]
-
-
-def test_a_constant_divisor_needs_no_place_for_a_failure():
-    build = ProgramBuilder()
-    x = build.parameter("x", "int32")
-    two = build.assign("int32", expression("2"))
-    half = build.assign("int32", expression(f"{x} // {two}"))
-    assert not emit_program_scalar(ir.Module(), build.finish([("out", half, "int32")]), "f")
-    third = build.assign("int32", expression(f"{x} // {half}"))
-    assert emit_program_scalar(ir.Module(), build.finish([("out", third, "int32")]), "f")
-
-
 def test_long_programs_are_split_into_blocks():
     build = ProgramBuilder()
     name = build.parameter("x", "int32")
@@ -254,17 +225,6 @@ def test_an_array_of_the_program_is_a_column():
     assert out.tolist() == [10, 9, 8]
     with pytest.raises(LoweringError, match=r"'table' has shape \(3,\); only a program over numbers"):
         emit_program_scalar(ir.Module(), program, "f")
-
-
-@pytest.mark.parametrize(
-    ("dtype", "text", "message"),
-    [("int32", "sin(x)", "'sin' has no meaning for int32"), ("int64", "x + 0.5", "constant 0.5 does not fit int64")],
-)
-def test_a_primitive_or_number_without_meaning_in_its_type_is_an_error(dtype, text, message):
-    program = tree_program(shine.parse(text), dtype)
-    for emit in (emit_program_scalar, emit_program_rows):
-        with pytest.raises(LoweringError, match=re.escape(message)):
-            emit(ir.Module(), program, "f")
 
 
 def test_too_many_columns_are_an_error(monkeypatch):
