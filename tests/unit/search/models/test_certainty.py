@@ -33,7 +33,8 @@ def line(noise=0.3):
 def test_evidence_and_stability_agree_on_a_clear_law():
     found = line()
     assert found.evidence() == pytest.approx([0, 0, 1], abs=1e-6)
-    assert found.stability(20, threads=1).shares.tolist() == [0, 0, 1]
+    stability = found.stability(20, threads=1)
+    assert (stability.shares.tolist(), stability.best_share) == ([0, 0, 1], 1.0)
 
 
 @pytest.mark.slow
