@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from shine.base.typing import Floats, Indices
+from shine.compiler.arrays import log
 from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.losses.form import ABSOLUTE, SIGMA, Loss
 from shine.evaluate.losses.reading import built_in_of
@@ -24,8 +25,11 @@ GROSS, DOUBTFUL = 5.0, 3.0
 squared errors does better without. The spread is the upper quartile of the distance from the median; 5 of them are
 six standard deviations of normal values."""
 
-SCATTERS = 4.0
+SCATTERS, OF_LOGARITHMS = 4.0, 3.0
 """Distance in units of the scatter of the inner half of the neighbours, from which a row is far from them."""
+
+TINY = float(np.finfo(np.float64).tiny)
+"""Stands for targets of the other sign, which are far from all."""
 
 GAP = 1.5
 """Ratio of the distances of two rows, one after the other in their order, from which the farther one stands apart."""
@@ -130,8 +134,14 @@ def _outliers(dataset: Dataset, spreads: float) -> Indices:
     # The tail of a wide target thins out evenly; errors stand apart from it.
     steps = np.sort(np.r_[least / 2, np.maximum(away, least / 2)])
     apart = steps[1:][(steps[1:] > least) & (steps[1:] >= GAP * steps[:-1])]
-    # They are far in units of the neighbours' own scatter, too, so that the peaks of a steep law are no outliers.
-    return far[(away >= min(apart, default=np.inf)) & (away > SCATTERS * (high - low))]
+    # They are far in units of the neighbours' own scatter, too, so that the peaks of a steep law are no outliers; if
+    # nearly all targets have one sign, also in logarithms, as those of a law over decades are.
+    found = (away >= min(apart, default=np.inf)) & (away > SCATTERS * (high - low))
+    sign = np.sign(_quantile(target, 0.5))
+    if np.mean(sign * target > 0) >= 1 - MOST:
+        own, low, expected, high = log(np.maximum(sign * np.stack([target[far], low, expected, high]), TINY))
+        found &= np.abs(own - expected) > OF_LOGARITHMS * np.abs(high - low)
+    return far[found]
 
 
 def _neighbours(dataset: Dataset, rows: Indices) -> Floats:
