@@ -54,7 +54,8 @@ def test_the_reason_tells_which_better_formulas_the_front_leaves_out():
     limits = {"generations": 0, "seconds": None, "seeding": 0, "population": 10, "threads": 1}
 
     reasons = [
-        shine.evolve(x[:, None], y, guesses=[guess], noise="absolute", outliers="keep", **limits).reason for guess in (needle, "x0")
+        shine.evolve(x[:, None], y, guesses=[guess], noise="absolute", outliers="keep", **limits).reason
+        for guess in (needle, "x0")
     ]
 
     assert "left out, though of less loss (R2 up to 1): 1 owing a pole or a needle to a few rows" in reasons[0]
