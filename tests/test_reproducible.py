@@ -86,6 +86,8 @@ PYTHONS_POWERS = {
     ("symmetries.py", "variables ** degree"),
     ("model.py", "step ** order"),
     ("explicit.py", "max(1e-10, base) ** exponent"),
+    ("outliers.py", "(width - 1) ** (count - 1)"),
+    ("outliers.py", "(dataset.n_rows - 1) ** (count - 1)"),
 }
 """Powers of single numbers; in kernels, those of formulas."""
 

@@ -138,7 +138,7 @@ def _outliers(dataset: Dataset, spreads: float) -> Indices:
     # nearly all targets have one sign, also in logarithms, as those of a law over decades are.
     found = (away >= min(apart, default=np.inf)) & (away > SCATTERS * (high - low))
     sign = np.sign(_quantile(target, 0.5))
-    if np.mean(sign * target > 0) >= 1 - MOST:
+    if np.count_nonzero(sign * target > 0) >= (1 - MOST) * len(target):
         own, low, expected, high = log(np.maximum(sign * np.stack([target[far], low, expected, high]), TINY))
         found &= np.abs(own - expected) > OF_LOGARITHMS * np.abs(high - low)
     return far[found]
