@@ -170,7 +170,7 @@ def _neighbours(dataset: Dataset, rows: Indices) -> Floats:
 
 def _smallest(values: Floats, count: int) -> Indices:
     """Places of the smallest values of each row, the first of equal ones: those of a stable sort, sooner."""
-    last = np.partition(values, min(count, values.shape[1]) - 1, axis=1)[:, min(count, values.shape[1]) - 1, None]
+    last = np.sort(values, axis=1)[:, :count][:, -1:]
     within = values <= last
     if (within.sum(axis=1) == count).all():
         return np.nonzero(within)[1].reshape(-1, count)
