@@ -30,7 +30,7 @@ from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.memory import Known
 from shine.search.evolution.observers import NOBODY, Observers, Progress, is_true
 from shine.search.evolution.run_state import Past, State
-from shine.search.evolution.scoring import Scorer, Scoring
+from shine.search.evolution.scoring import OutOfTime, Scorer, Scoring
 from shine.search.evolution.settings import StopSettings
 from shine.search.kinds.problem import Problem
 from shine.search.seeding.effort import Deadline
@@ -193,12 +193,19 @@ def _lived(
         evolution.settings_of(state, start.primitives, settings)  # before anybody is scored
     last = math.inf if stop.generations is None else stop.generations - lives.past.generations
     # A state is as its last generation was made. Where a sample ends, that generation is reported on the ended sample.
+    outcome: Outcome | None = None
     number = 0 if state is None or not interval else max(state.generation - 1, 0) // interval
     try:
         while True:
             scoring = problem.scoring(number)
             if state is not None and number and state.generation == number * interval:
-                state, skipped = _renewed(state, scoring, observers.clock), state.generation
+                try:
+                    state, skipped = _renewed(state, scoring, observers.clock), state.generation
+                except OutOfTime:
+                    # A worker is to stop. What it found on the samples so far counts.
+                    if outcome is None:
+                        raise
+                    return replace(outcome, stopped_by="seconds"), True
             end = (number + 1) * interval or math.inf
             limit = replace(stop, generations=None if min(end, last) == math.inf else int(min(end, last)))
             seen = replace(observers, state=state, save=save, report=report)

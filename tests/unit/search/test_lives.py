@@ -16,6 +16,7 @@ from shine.base.parallel import opened
 from shine.data.datasets.dataset import Dataset
 from shine.faces.keywords import settings_from
 from shine.lang.vocabulary import primitive_table
+from shine.search import lives
 from shine.search.evolution.observers import Observers, Progress
 from shine.search.evolution.run_state import State
 from shine.search.evolution.settings import StopSettings
@@ -299,3 +300,30 @@ def test_lives_of_streamed_rows_are_sent_with_the_rows_in_memory(tmp_path: Path)
     result = shine.evolve(opened_rows, "y", report=report, workers=1, rows=1000, **limits)
     assert told[-1].life >= 2
     assert np.isfinite(result.best.loss)
+
+
+def test_a_worker_that_is_to_stop_while_its_sample_is_renewed_hands_over_what_it_found(monkeypatch: pytest.MonkeyPatch):
+    renewals, renew = list[Any](), lives._renewed
+
+    def renewed(*given: Any) -> State:
+        renewals.append(given)
+        return renew(*given)
+
+    def alive(problem: Any, *_: Any) -> Any:
+        task = (1, 2, 3), time.time() + 100
+        return lives._lived_in_worker(problem.alone(), task, lambda: len(renewals) > 1)
+
+    monkeypatch.setattr(lives, "_renewed", renewed)
+    kept = list[Any]()
+    monkeypatch.setattr(
+        "shine.search.run.evolved", lambda problem, rng: kept.append(alive(problem)) or real(problem, rng)
+    )
+    real = lives.evolved
+    settings = settings_from(
+        primitives=PRIMITIVES, seconds=None, stop_loss=0.0, generations=30, stagnation=None, population=30,
+        seeding=0.0, max_size=12, rows=40, renewal=1,
+    )  # fmt: skip
+    search(rows(), settings)
+    assert len(renewals) > 1
+    assert kept[0].stopped_by == "seconds"
+    assert 1 <= kept[0].generations <= 2
