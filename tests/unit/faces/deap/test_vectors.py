@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import gc
 import math
 import pickle
 import random
@@ -157,11 +158,13 @@ def test_what_is_not_as_expected_is_not_read():
 def test_objects_are_neither_kept_nor_lost():
     objective = CompiledObjective("(sum(x), 1/x[0])", failed=1.0)
     individuals = [[number, 0.25] for number in (1.5, 2, np.float64(3.0), np.int64(4), True)]
+    gc.collect()  # what other tests left holds None, too, and may go at any time
     before = [sys.getrefcount(each) for each in (*individuals, *(each[0] for each in individuals), None, False)]
     for _ in range(1000):
         objective.evaluate_all(individuals)
         objective.evaluate_all([*individuals, [0.0, 0.0]])
         read(individuals[0], [None, 1.0])
+    gc.collect()
     after = [sys.getrefcount(each) for each in (*individuals, *(each[0] for each in individuals), None, False)]
     assert np.allclose(before, after, atol=100)
 
