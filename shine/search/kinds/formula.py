@@ -217,7 +217,7 @@ class FormulaProblem(OneFormula):
         check_validation(fitness.validation, fitness.validation_fraction)
         task = prepared(read, settings, loss, linear_scaling=self.scaled, scale_target=loss.name in LOSSES)
         task, read = self._affordable(task, read)
-        outliers = gross_outliers(task.dataset, loss)[: None if fitness.outliers == "auto" else 0]
+        outliers = gross_outliers(task.dataset, loss, fitness.outliers)
         rows, self._left_out = without(task.dataset, outliers), named(read.target[outliers])
         self._rows_in_memory = read.n_rows
         order = Serial.of(rows.n_rows, rows.groups, rows.times)

@@ -294,10 +294,15 @@ def nearest(columns: list[Floats], centres: Indices, count: int) -> Indices:
     for column in columns:
         distances += (column[centres, None] - column) ** 2
     distances[np.arange(len(centres)), centres] = np.inf
-    # Sorting indices takes several times as long as sorting numbers. Of equal distances the first rows are the nearest.
-    furthest = np.sort(distances, axis=1)[:, count - 1]
-    rows, near = np.nonzero(distances <= furthest[:, None])
-    order = np.lexsort((distances[rows, near], rows))
-    first = np.searchsorted(rows, np.arange(len(centres)))
+    return smallest(distances, count)
+
+
+def smallest(values: Floats, count: int) -> Indices:
+    """Places of the smallest values of each row, shape (n, count), in order; of equal values the first ones."""
+    # Sorting indices takes several times as long as sorting numbers.
+    largest = np.sort(values, axis=1)[:, count - 1]
+    rows, near = np.nonzero(values <= largest[:, None])
+    order = np.lexsort((values[rows, near], rows))
+    first = np.searchsorted(rows, np.arange(len(values)))
     found: Indices = near[order[first[:, None] + np.arange(count)]]
     return found

@@ -19,6 +19,7 @@ from shine.data.datasets.dataset import Dataset, stable_sum
 from shine.evaluate.losses.form import ABSOLUTE, SIGMA, Loss
 from shine.evaluate.losses.reading import built_in_of
 from shine.evaluate.losses.rows import takes_noise
+from shine.search.problem.noise import smallest
 
 GROSS, DOUBTFUL = 5.0, 3.0
 """Distance from the neighbours' median, in spreads of the target, of gross outliers, and of rows that a search by
@@ -41,7 +42,7 @@ MOST = 0.15
 """Largest share of rows that are outliers; more of them are the tail of a wide target."""
 
 LOW, MIDDLE, HIGH = 2, 5, 8
-"""Their places in order."""
+"""Places of targets among those of a row's neighbours, in order: their median, and the ends of their inner half."""
 
 FEWEST_ROWS = 20
 """Rows below which nothing is said about outliers."""
@@ -50,15 +51,15 @@ _AT_ONCE = 1000
 """Rows whose neighbours are looked for at a time, to bound memory."""
 
 
-def gross_outliers(dataset: Dataset, loss: Loss) -> Indices:
-    """Places of the gross outliers, if the loss is made for them or squares errors.
+def gross_outliers(dataset: Dataset, loss: Loss, outliers: str = "auto") -> Indices:
+    """Places of the gross outliers, if the loss is made for them or squares errors; none if they are to be kept.
 
     With known deviations, a row that is far off may be an uncertain one. Streamed rows, of which these are a sample,
     are judged all together.
     """
     known = dataset.deviations is not None or dataset.all_rows is not None
     sought = _bears_outliers(loss) or (takes_noise(loss) and not known)
-    return _far_off(dataset, GROSS) if sought else np.zeros(0, np.int64)
+    return _far_off(dataset, GROSS) if sought and outliers == "auto" else np.zeros(0, np.int64)
 
 
 def named(targets: Floats) -> str:
@@ -163,18 +164,9 @@ def _neighbours(dataset: Dataset, rows: Indices) -> Floats:
         squares[own[:, None] == compared] = np.inf
         # Nearest rows whose median says what to expect, and whose inner half how much it scatters. Of a tenth of
         # outliers, these few rarely have more than two on one side.
-        near = _smallest(squares, 11)
+        near = smallest(squares, 11)
         found.append(np.sort(dataset.target[compared][near], axis=1)[:, [LOW, MIDDLE, HIGH]].T)
     return np.concatenate(found, axis=1)
-
-
-def _smallest(values: Floats, count: int) -> Indices:
-    """Places of the smallest values of each row, the first of equal ones: those of a stable sort, sooner."""
-    last = np.sort(values, axis=1)[:, :count][:, -1:]
-    within = values <= last
-    if (within.sum(axis=1) == count).all():
-        return np.nonzero(within)[1].reshape(-1, count)
-    return np.argsort(values, axis=1, kind="stable")[:, :count]
 
 
 def _quantile(values: Floats, share: float) -> float:

@@ -105,10 +105,10 @@ def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> Templat
     dataset = data_for_loss(loss, dataset, settings.fitness.noise)
     groups, left_out = None, ""
     alone = template.groups is None and len(template.outputs) == 1
-    if settings.fitness.outliers == "auto" and template.unknowns and alone:
+    if template.unknowns and alone:
         # Neighbours by features are no neighbours where groups or outputs tell rows apart. A given formula is fitted as
         # it is.
-        outliers = gross_outliers(dataset, loss)
+        outliers = gross_outliers(dataset, loss, settings.fitness.outliers)
         dataset, left_out = without(dataset, outliers), named(dataset.target[outliers])
     if template.groups is not None:
         labels = dataset.labels.get(template.groups)
