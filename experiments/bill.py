@@ -104,7 +104,6 @@ RULES = {
             (FINISHING + "end", "without_poles", unchanged_list),
         ),
     ),
-    "few rows": Rule("poles owed to a few rows", "search/finishing/few_rows.py", _left_out("few rows")),
     "shorter forms": Rule("exact formulas get shorter", "search/finishing/shorter.py", _left_out("shorter forms")),
     "tidied": Rule("tidy constants", "search/finishing/shorter.py", _left_out("tidy")),
     "short numbers": Rule(
@@ -147,7 +146,7 @@ def _together(purpose: str, *names: str) -> Rule:
 
 
 RULES |= {
-    "all of the domain": _together("poles and what is like them", "poles", "few rows", "defined", "steady"),
+    "all of the domain": _together("poles and what is like them", "poles", "defined", "steady"),
     "all digits": _together(
         "short constants", "snapping", "idle digits", "tidied", "short numbers", "supported digits"
     ),

@@ -8,7 +8,7 @@ by a factor with each node, and the best of many fits well by chance.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -17,6 +17,7 @@ import numpy as np
 from shine.base.lazy import cached_property
 from shine.base.typing import Floats, Indices, Mask
 from shine.compiler.arrays import exp, log
+from shine.lang.forms.tree import Tree
 
 NATS_A_NODE = 1.25
 """Price of a node. A node multiplies the number of different formulas by three to five. Prices from 1.25 to 2.5 choose
@@ -66,12 +67,16 @@ class DescriptionLength:
         Loss that noise alone leaves, by rows that are repeated or near; inf if it is not known.
     believed : float
         Losses below this one are systematic errors (see `BELIEVED`).
+    unwritten : callable, optional
+        Trees -> numbers of their unwritten coefficients, each as long as a node (see
+        `shine.search.problem.unwritten`).
     """
 
     rows: float
     of_errors: Callable[[Floats, Indices], Floats]
     noise: float = math.inf
     believed: float = 0.0
+    unwritten: Callable[[Sequence[Tree]], Indices] | None = None
 
     @classmethod
     def with_unknown_noise(cls, rows: float, power: float, worst: float) -> Self:

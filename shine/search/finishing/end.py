@@ -23,6 +23,7 @@ from shine.lang.forms.primitives import PrimitiveSet
 from shine.lang.forms.tree import Tree
 from shine.lang.interpret import evaluate
 from shine.search.constraints.compiled import CompiledConstraints
+from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.finishing.all_rows import Allowed, FitToAllRows
 from shine.search.finishing.kept_rows import KeptRows, Split, chosen_by, directed, to_refit
@@ -44,9 +45,10 @@ from shine.search.models.user_units import (
 from shine.search.problem.budget import TimeBudget
 from shine.search.problem.noise import FOLLOWING_THE_FORMULA, estimated_noise, with_expected_noise, with_model
 from shine.search.problem.preparation import Task
-from shine.search.problem.reference_losses import Evidence, description_length, good_enough
+from shine.search.problem.reference_losses import Evidence, good_enough
 from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 from shine.search.problem.settings import SearchSettings
+from shine.search.problem.unwritten import description_of
 
 TOO_SHORT = "the seconds were over before the first generation: allow more"
 """Addition to the reason if compiling and seeding left no time for evolution."""
@@ -212,7 +214,7 @@ class Finish:
         """The choice by the rows that were kept back."""
         primitives = self.task.primitives
         kept = KeptRows(with_model(self.split.kept, self._noise_of(rows), self.loss), self.split.validation)
-        lengths = lengths_of(front, description_length(rows, self.loss), self._directed(front, rows)[0])
+        lengths = lengths_of(front, self._described(rows), self._directed(front, rows)[0])
         share = self.settings.stop.loss
         return chosen_by(front, lengths, kept, self.loss, share, primitives, self.threads)
 
@@ -284,7 +286,8 @@ class Finish:
 
         Where errors follow one another, what is new in each is described, with the correlation that the formula leaves.
         """
-        choice = choose(front, self._enough(rows), description_length(rows, self.loss), allowed)
+        seen = self.task.user_rows if leaving else rows
+        choice = choose(front, self._enough(rows), self._described(rows, seen), allowed)
         exact = front[choice.index].loss <= self._enough(rows)
         if exact or rows.serial is None or not self.loss.kind.follows_from_moments:
             return choice
@@ -293,8 +296,15 @@ class Finish:
         for model in front:
             errors = roots * (given.target - evaluate(model.tree, list(given.columns), np.float64, COMPILED))
             judged.append(replace(model, loss=model.loss * rows.serial.shrinkage(errors)))
-        described = description_length(replace(rows, serial=None), self.loss)
-        return shortest(judged, described, allowed)
+        return shortest(judged, self._described(replace(rows, serial=None), seen), allowed)
+
+    def _described(self, rows: Dataset, seen: Dataset | None = None) -> DescriptionLength:
+        """The length of the description of rows, by formulas in the units of others if these are given."""
+        return description_of(rows, self.loss, self._primitives, seen)
+
+    @property
+    def _primitives(self) -> PrimitiveSet:
+        return with_functions(self.task.primitives, LINE_FUNCTIONS)
 
     def _check_not_empty(self, front: Sequence[Model]) -> None:
         if front:
@@ -307,5 +317,4 @@ class Finish:
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
 
     def _directed(self, front: Sequence[Model], rows: Dataset) -> tuple[Mask, str]:
-        primitives = with_functions(self.task.primitives, LINE_FUNCTIONS)
-        return directed(front, rows, self.settings.constraints, primitives, self.threads)
+        return directed(front, rows, self.settings.constraints, self._primitives, self.threads)

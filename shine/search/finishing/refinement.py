@@ -34,7 +34,6 @@ from shine.search.constraints.compiled import CompiledConstraints
 from shine.search.description import DescriptionLength
 from shine.search.evolution.evolution import Outcome
 from shine.search.evolution.scoring import places
-from shine.search.finishing.few_rows import FewRows
 from shine.search.finishing.poles import form_of, individuals_to_refine, without_poles
 from shine.search.finishing.polishing import POLISHING_ROWS, Polishing, population_of, preferred
 from shine.search.finishing.required import with_required
@@ -43,8 +42,9 @@ from shine.search.finishing.waves import Grid, grids_of, with_slow_waves
 from shine.search.models.certainty import fitted_constants, lengths_of, written_length
 from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
-from shine.search.problem.reference_losses import Evidence, best_constant, description_length, rounding_error
+from shine.search.problem.reference_losses import Evidence, best_constant, rounding_error
 from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions, with_line
+from shine.search.problem.unwritten import description_of
 
 TIED = 3.0
 """Nats by which an individual may describe the data worse than the front and still be refined: fitting to convergence
@@ -137,8 +137,8 @@ class Draft:
         Versions of each formula, the simplest last.
     proposed : list of Tree
         Further formulas that were made of those that are kept.
-    kept, finite : list of Model
-        Formulas that may be chosen, and all before any was dropped.
+    kept : list of Model
+        Formulas that may be chosen.
     dropped : dict of str to list of Model
         What rules dropped, by the reason.
     front, beside : tuple of Model
@@ -153,7 +153,6 @@ class Draft:
     versions: list[list[Tree]] = field(default_factory=list)
     proposed: list[Tree] = field(default_factory=list)
     kept: list[Model] = field(default_factory=list)
-    finite: list[Model] = field(default_factory=list)
     dropped: dict[str, list[Model]] = field(default_factory=dict)
     front: tuple[Model, ...] = ()
     beside: tuple[Model, ...] = ()
@@ -176,7 +175,7 @@ class Draft:
     @cached_property
     def described(self) -> DescriptionLength:
         """Nats of descriptions."""
-        return description_length(self.rows, self.end.loss)
+        return description_of(self.rows, self.end.loss, self.primitives)
 
     @cached_property
     def polishing(self) -> Polishing:
@@ -337,7 +336,6 @@ def allowed(draft: Draft) -> None:
     draft.kept = [
         each for each in draft.kept if math.isfinite(each.loss) and allows(each.tree.size, each.loss <= enough)
     ]
-    draft.finite = draft.kept
 
 
 def required(draft: Draft) -> None:
@@ -364,14 +362,6 @@ def poles(draft: Draft) -> None:
 def on_front(draft: Draft) -> None:
     """Put the best formula of each complexity on the front."""
     draft.front = draft.front_of(draft.kept)
-
-
-def few_rows(draft: Draft) -> None:
-    """Drop formulas that owe a pole to a few rows (see `shine.search.finishing.few_rows`)."""
-    before, polished = draft.front, draft.fitted is not None
-    rows = FewRows(draft.domain, draft.primitives, draft.end.threads, refits=polished)
-    draft.front = rows.front(draft.kept, draft.finite, draft.front_of)
-    draft.dropped["owing a pole or a needle to a few rows"] = [each for each in before if each not in draft.front]
 
 
 def short_numbers(draft: Draft) -> None:
@@ -450,7 +440,6 @@ STAGES = (
     Stage("allowed", allowed),
     Stage("poles", poles),
     Stage("front", on_front),
-    Stage("few rows", few_rows),
     Stage("short numbers", short_numbers, polishes=True),
     Stage("beside", beside),
 )

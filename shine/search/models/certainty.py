@@ -30,8 +30,9 @@ from shine.search.description import NATS_A_NODE, DescriptionLength
 from shine.search.models.front_table import screen_width
 from shine.search.models.model import Model
 from shine.search.models.uncertain import share_passes
-from shine.search.problem.reference_losses import description_length, good_enough
+from shine.search.problem.reference_losses import good_enough
 from shine.search.problem.scaling import LINE_FUNCTIONS
+from shine.search.problem.unwritten import description_of
 
 Resampling = Literal["bootstrap", "subsample"]
 
@@ -165,7 +166,8 @@ def _chosen(models: Sequence[Model], population: Population, sample: Dataset, lo
     evaluator = MachineEvaluator(sample, loss, False, "float64", threads)
     losses = np.minimum(evaluator.score(fitted.population).losses, evaluator.score(population).losses)
     there = [Model(model.tree, float(each), 0.0, model.weights) for model, each in zip(models, losses, strict=True)]
-    return choose(there, good_enough(sample, loss, EXACT, "float64"), description_length(sample, loss)).index
+    described = description_of(sample, loss, population.primitives)
+    return choose(there, good_enough(sample, loss, EXACT, "float64"), described).index
 
 
 CONVINCING = 3.0
@@ -237,6 +239,8 @@ def lengths_of(front: Sequence[Model], description: DescriptionLength, allowed: 
     """Nats of the description by each formula (see `choose`)."""
     losses = np.array([model.loss for model in front])
     lengths = description.final(losses, *_sizes_and_constants(front)) + _nats_of_features(front)
+    if description.unwritten is not None:
+        lengths += NATS_A_NODE * description.unwritten([model.tree for model in front])
     return lengths if allowed is None else np.where(allowed, lengths, np.inf)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from shine.evaluate.inference.inference import ROUNDING
 from shine.evaluate.inference.uncertainty import Uncertainty
 from shine.evaluate.losses.form import loss_of
 from shine.search.description import NATS_A_NODE, DescriptionLength
-from shine.search.models.certainty import lengths_of
+from shine.search.models.certainty import lengths_of, population_of
 from shine.search.models.model import Model
 from shine.search.problem.reference_losses import constant_loss, rounding_loss
+from shine.search.problem.unwritten import description_of
 
 NONE = 0.4
 """Probability that the law is none of the formulas, if their errors are more than rounding: so it was after 38 % of
@@ -117,6 +118,10 @@ def lengths(models: Sequence[Model]) -> Floats:
     else:
         power = known.power / _exponent(models) if basis is None else loss_of(basis.loss).log_likelihood
         description = DescriptionLength.with_unknown_noise(known.rows, power, most or 1.0)
+        if basis is not None and type(first) is Model:
+            functions = population_of(models, basis.rows.features).primitives
+            unwritten = description_of(basis.rows, basis.loss, functions).unwritten
+            description = replace(description, unwritten=unwritten)
     return lengths_of(models, description)
 
 

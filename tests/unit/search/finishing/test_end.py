@@ -49,8 +49,8 @@ def test_the_reason_tells_which_better_formulas_the_front_leaves_out():
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 5, 60)
     y = x + 0.1 * rng.normal(size=60)
-    y[7] = 90.0
-    needle = f"x0 + 0.01/(x0 - {float(x[7]) - 1e-4})"
+    y[7] = x[7] + 1.5
+    needle = f"x0 + 0.00015/(x0 - {float(x[7]) - 1e-4})"
     limits = {"generations": 0, "seconds": None, "seeding": 0, "population": 10, "threads": 1}
 
     reasons = [
@@ -58,7 +58,7 @@ def test_the_reason_tells_which_better_formulas_the_front_leaves_out():
         for guess in (needle, "x0")
     ]
 
-    assert "left out, though of less loss (R2 up to 1): 1 owing a pole or a needle to a few rows" in reasons[0]
+    assert "left out, though of less loss (R2 up to 0.994): 1 with a pole" in reasons[0]
     assert "left out" not in reasons[1]
 
 
