@@ -3,7 +3,7 @@
 A short seeding finds formulas, and each of them gives the probability of the target under each model, with deviations
 that follow from the formula's values. Deviations that follow from the readings would favour the model of relative
 noise: a reading that is near zero by chance would pass for a precise one. What a poor formula leaves is no noise: if
-neighbouring rows leave alike errors, it says nothing.
+neighbouring rows leave alike errors, it says less.
 """
 
 from __future__ import annotations
@@ -43,8 +43,11 @@ expect squared errors: by `MARGIN` nats, or e times."""
 MARGIN = 1.0
 
 LARGEST = 0.3
-"""Largest relative noise of targets within `DECADES`: readings that are far off give their rows weights that are far
-off. Over decades, even weights are farther off."""
+"""Relative noise of targets within `DECADES` from which it is doubtful: readings that are far off give their rows
+weights that are far off. Over decades, even weights are farther off."""
+
+DOUBTFUL = 10.0
+"""Nats by which noise has to be likelier if its formula leaves so much, or alike errors."""
 
 EXACT = 1e-20
 """Share of the variance below which squared errors are rounding."""
@@ -185,17 +188,15 @@ def likeliest(dataset: Dataset, found: Sequence[Explained]) -> str:
     found : sequence of Explained
         Absolute noise among them.
     """
-    decades = _spans(dataset, DECADES)
-    # Whole numbers that scatter less or more than so many times the root of the expected number are not counts of
-    # events, but scores, codes or rounded measurements
-    largest = {"counts": 2.0, "relative": math.inf if decades else LARGEST}
-    least = {"counts": 0.3}
-    lengths = {
-        each.noise: each.length + MARGIN * (each.noise != "absolute" and not decades)
-        for each in found
-        if each.noise == "absolute"
-        or (least.get(each.noise, 0.0) <= each.share <= largest[each.noise] and not each.alike)
-    }
+    decades, lengths = _spans(dataset, DECADES), {}
+    for each in found:
+        # Whole numbers that scatter less or more than so many times the root of the expected number are not counts of
+        # events, but scores, codes or rounded measurements
+        if each.noise == "counts" and not 0.3 <= each.share <= 2.0:
+            continue
+        large = each.noise == "relative" and each.share > LARGEST and not decades
+        margin = 0.0 if each.noise == "absolute" or decades else MARGIN
+        lengths[each.noise] = each.length + (DOUBTFUL if large or each.alike else margin)
     return min(lengths, key=lambda name: lengths[name])
 
 
