@@ -129,11 +129,6 @@ RULES = {
         "search/finishing/refinement.py",
         ((FINISHING + "refinement", "surprise", lambda model, *_: model.loss),),
     ),
-    "steady": Rule(
-        "steady formulas only, of those that may win",
-        "evaluate/domain/check.py",
-        ((DOMAIN, "Domain.is_steady", lambda *_: True),),
-    ),
     "defined": Rule(
         "values wherever rows may lie", "evaluate/domain/check.py", ((DOMAIN, "Domain.defines", lambda *_: True),)
     ),
@@ -146,7 +141,7 @@ def _together(purpose: str, *names: str) -> Rule:
 
 
 RULES |= {
-    "all of the domain": _together("poles and what is like them", "poles", "defined", "steady"),
+    "all of the domain": _together("poles and what is like them", "poles", "defined"),
     "all digits": _together(
         "short constants", "snapping", "idle digits", "tidied", "short numbers", "supported digits"
     ),

@@ -102,7 +102,7 @@ class Domain:
     dataset: Dataset
     _columns: dict[str, Column] = field(default_factory=dict)
     _segments: dict[tuple[tuple[str, ...], Reach], LineSegments] = field(default_factory=dict)
-    _known: dict[tuple[Tree, Reach, bool], bool] = field(default_factory=dict)
+    _known: dict[tuple[Tree, Reach], bool] = field(default_factory=dict)
 
     def defines(self, tree: Tree, reach: Reach = "recombined") -> bool:
         """Whether a formula seems to have plausible values throughout the neighbourhood.
@@ -120,23 +120,11 @@ class Domain:
             False if the formula is undefined or infinite at some point, or far from the values that it and the target
             have on the known rows.
         """
-        return self._is_plausible(tree, reach, steady=False)
-
-    def is_steady(self, tree: Tree) -> bool:
-        """Whether a formula surely stays near its values on the rows everywhere between them.
-
-        Parameters
-        ----------
-        tree : Tree
-            A formula whose parameters are features of the data set.
-
-        Returns
-        -------
-        bool
-            False if there is a pole or a needle, or if that is in doubt, be it where columns of few values or whole
-            numbers have no values.
-        """
-        return self._is_plausible(tree, "within", steady=True)
+        key = (tree, reach)
+        if key not in self._known:
+            with np.errstate(all="ignore"):
+                self._known[key] = self._examined(tree, reach)
+        return self._known[key]
 
     def sparse_levels(self, tree: Tree) -> dict[str, int]:
         """Features of a formula with few values, and how many: no row tests what it does between them."""
@@ -144,18 +132,11 @@ class Domain:
         found = {name: column.distinct for name, column in columns.items() if column.few and column.has_gaps}
         return {name: count for name, count in found.items() if count <= SPARSE}
 
-    def _is_plausible(self, tree: Tree, reach: Reach, steady: bool) -> bool:
-        key = (tree, reach, steady)
-        if key not in self._known:
-            with np.errstate(all="ignore"):
-                self._known[key] = self._examined(tree, reach, steady)
-        return self._known[key]
-
-    def _examined(self, tree: Tree, reach: Reach, steady: bool) -> bool:
+    def _examined(self, tree: Tree, reach: Reach) -> bool:
         used = tree.used_parameters
         if not used:
             return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters), np.float64, COMPILED)).all())
-        return _Course(tree, self._along(used, reach), self._target_range, steady).is_plausible()
+        return _Course(tree, self._along(used, reach), self._target_range).is_plausible()
 
     @cached_property
     def _target_range(self) -> float:
@@ -192,7 +173,6 @@ class _Course:
     tree: Tree
     segments: LineSegments
     target_range: float
-    steady: bool
 
     def is_plausible(self) -> bool:
         every, count = self.segments.every, self.segments.known.shape[1]
@@ -206,11 +186,10 @@ class _Course:
         # At the ends of the neighbourhood, formulas may rightly grow fast.
         if (distances > 1e3 * spread).any():
             return False
-        far = 2.0 if self.steady else FAR  # less far for formulas that are steady between the rows
         box = _bounds_within(self.tree, every[:, count:].min(axis=1), every[:, count:].max(axis=1))
-        if not _in_doubt(box, centre - far * spread, centre + far * spread).any():
+        if not _in_doubt(box, centre - FAR * spread, centre + FAR * spread).any():
             return True
-        return self._is_plausible_between(centre, far * np.maximum(distances, spread))
+        return self._is_plausible_between(centre, FAR * np.maximum(distances, spread))
 
     def _is_plausible_between(self, centre: float, reaches: Floats) -> bool:
         """Whether the values along the segments stay within the distances `reaches` of the centre."""
@@ -232,7 +211,7 @@ class _Course:
                 return False
             segments = np.concatenate([segments, segments])
             first, last = np.concatenate([first, cuts]), np.concatenate([cuts, last])
-        return not self.steady
+        return True
 
 
 def _bounds_within(tree: Tree, low: Floats, high: Floats) -> Interval:

@@ -39,7 +39,7 @@ thousand times the known range away, and count as a pole."""
 FEWEST_LEVELS, SPARSE = 3, 12
 """Least values of a column that have something between them, and most that leave wide gaps."""
 
-Reach = Literal["between", "beyond", "recombined", "within"]
+Reach = Literal["between", "beyond", "recombined"]
 """Kinds of neighbourhoods: see `neighbourhood`."""
 
 _LARGEST = float(np.finfo(np.float64).max)
@@ -87,10 +87,9 @@ def neighbourhood(columns: Sequence[Column], reach: Reach = "recombined") -> Lin
     ----------
     columns : sequence of Column
         At least one.
-    reach : {"between", "beyond", "recombined", "within"}
+    reach : {"between", "beyond", "recombined"}
         Only between rows, or also in the margins, or also at new combinations. Unless these are asked for, columns keep
-        any order that they have in all known rows, even if it may be due to chance. "within" is "between", with any
-        values in between even for columns of few values or of multiples of a step.
+        any order that they have in all known rows, even if it may be due to chance.
 
     Returns
     -------
@@ -103,8 +102,8 @@ def neighbourhood(columns: Sequence[Column], reach: Reach = "recombined") -> Lin
 def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, reach: Reach) -> LineSegments:
     rows = _rows(columns, rng)
     known = np.array([column.values[rows] for column in columns])
-    few = np.array([column.few and reach != "within" for column in columns])
-    steps = np.array([column.coarse_step if reach != "within" else 0.0 for column in columns])
+    few = np.array([column.few for column in columns])
+    steps = np.array([column.coarse_step for column in columns])
     partners = known[:, rng.permutation(known.shape[1])]
     mixed = known.copy()
     # Smallest correlation that counts, in standard errors.
@@ -114,7 +113,6 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, reach: R
     pulled = np.array([column.pulled(values) for column, values in zip(columns, known, strict=True)])
     places = {
         "between": [partners],
-        "within": [partners],
         "beyond": [partners, pulled],
         "recombined": [partners, mixed, pulled],
     }[reach]

@@ -415,8 +415,7 @@ def beside(draft: Draft) -> None:
     every = [*front, *(model for model in draft.plainest(draft.kept) if form_of(model.tree) not in own)]
     lengths = lengths_of(every, draft.described)
     near = [at for at in np.argsort(lengths, kind="stable").tolist() if lengths[at] <= lengths.min() + NEAR]
-    others = [every[at] for at in near if at >= len(front) and draft.domain.is_steady(every[at].tree)]
-    draft.beside = tuple(others[:MOST_BESIDE])
+    draft.beside = tuple([every[at] for at in near if at >= len(front)][:MOST_BESIDE])
 
 
 @dataclass(frozen=True)
