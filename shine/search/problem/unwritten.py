@@ -55,7 +55,7 @@ def description_of(
     described = description_length(rows, loss)
     if loss_of(loss).kind.log_likelihood is not None:
         return described
-    some = (given or rows).sampled(ROWS, np.random.default_rng(0))
+    some = (rows if given is None else given).sampled(ROWS, np.random.default_rng(0))
     return replace(described, unwritten=partial(unwritten, rows=some, primitives=primitives))
 
 
@@ -76,7 +76,8 @@ def unwritten(trees: Sequence[Tree], rows: Dataset, primitives: PrimitiveSet) ->
     population = Population.from_tapes([tape for tape, _ in scaled], known)
     ones, anything = np.ones(len(trees)), np.full(len(trees), np.inf)
     found = MachineLinearizer(rows, "mse").normal_equations(population, ones, 0 * ones, anything)
-    counts = [_further(matrix, features) for matrix, (_, features) in zip(found.matrices, scaled, strict=True)]
+    with np.errstate(all="ignore"):
+        counts = [_further(matrix, features) for matrix, (_, features) in zip(found.matrices, scaled, strict=True)]
     return np.where(np.isfinite(found.errors), counts, 0)
 
 
