@@ -66,7 +66,8 @@ def unwritten(trees: Sequence[Tree], rows: Dataset, primitives: PrimitiveSet) ->
     ----------
     trees : sequence of Tree
     rows : Dataset
-        Formulas that are undefined in one of them have none.
+        Formulas that are undefined in one of them have none, and neither have those with more constants and features
+        than a fit takes.
     primitives : PrimitiveSet
     """
     used = {"mul", *(name for tree in trees for name in functions_of(tree))}
@@ -77,7 +78,10 @@ def unwritten(trees: Sequence[Tree], rows: Dataset, primitives: PrimitiveSet) ->
     ones, anything = np.ones(len(trees)), np.full(len(trees), np.inf)
     found = MachineLinearizer(rows, "mse").normal_equations(population, ones, 0 * ones, anything)
     with np.errstate(all="ignore"):
-        counts = [_further(matrix, features) for matrix, (_, features) in zip(found.matrices, scaled, strict=True)]
+        counts = [
+            _further(matrix, features) if len(features) <= count else 0
+            for matrix, count, (_, features) in zip(found.matrices, found.counts.tolist(), scaled, strict=True)
+        ]
     return np.where(np.isfinite(found.errors), counts, 0)
 
 

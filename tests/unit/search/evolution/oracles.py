@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -147,8 +148,9 @@ class Mortal(NodeCounter):
     def score(self, population):
         if os.getpid() != self.parent and random.SystemRandom().random() < 0.06:
             for name in os.listdir(self.folder)[:1]:
-                os.remove(os.path.join(self.folder, name))
-                os.kill(os.getpid(), signal.SIGKILL)
+                with contextlib.suppress(FileNotFoundError):  # another worker took it
+                    os.remove(os.path.join(self.folder, name))
+                    os.kill(os.getpid(), signal.SIGKILL)
         return super().score(population)
 
 

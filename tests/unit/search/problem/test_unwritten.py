@@ -104,5 +104,9 @@ def test_each_is_as_long_as_a_node():
         assert found == pytest.approx(NATS_A_NODE * np.array(longer))
 
 
+def test_a_formula_of_more_constants_and_features_than_a_fit_takes_has_none():
+    assert counted(" + ".join(["a", *["b*sin(c)"] * 20]), "a + b", " + ".join(["a", *["b*sin(c)"] * 19])) == [0, 2, 3]
+
+
 def test_a_formula_that_is_undefined_in_a_row_has_none():
     assert counted("a + log(a - 1.0)", "a + b") == [0, 2]
