@@ -32,7 +32,6 @@ from shine.search.models.front import pareto_front
 from shine.search.models.model import Model
 from shine.search.problem.noise import FOLLOWING_THE_FORMULA, block_with_expected_noise, follows_formula, least_size
 from shine.search.problem.reference_losses import Evidence, constant_loss, good_enough
-from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 from shine.search.problem.unwritten import description_of
 
 STEPS = 5
@@ -222,8 +221,7 @@ class FitToAllRows:
             return DescriptionLength.of_likelihood(rows, kind.log_likelihood)
         worst = constant_loss(self.sample, self.loss)
         described = DescriptionLength.with_unknown_noise(rows, self.loss.log_likelihood, worst if worst > 0 else 1.0)
-        of_sample = description_of(self.sample, self.loss, with_functions(self.primitives, LINE_FUNCTIONS))
-        return replace(described, unwritten=of_sample.unwritten)
+        return replace(described, unwritten=description_of(self.sample, self.loss, self.primitives).unwritten)
 
 
 def _used(models: Sequence[Model], sample: Dataset) -> tuple[str, ...]:

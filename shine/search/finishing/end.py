@@ -300,11 +300,7 @@ class Finish:
 
     def _described(self, rows: Dataset, seen: Dataset | None = None) -> DescriptionLength:
         """The length of the description of rows, by formulas in the units of others if these are given."""
-        return description_of(rows, self.loss, self._primitives, seen)
-
-    @property
-    def _primitives(self) -> PrimitiveSet:
-        return with_functions(self.task.primitives, LINE_FUNCTIONS)
+        return description_of(rows, self.loss, self.task.primitives, seen)
 
     def _check_not_empty(self, front: Sequence[Model]) -> None:
         if front:
@@ -317,4 +313,5 @@ class Finish:
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
 
     def _directed(self, front: Sequence[Model], rows: Dataset) -> tuple[Mask, str]:
-        return directed(front, rows, self.settings.constraints, self._primitives, self.threads)
+        primitives = with_functions(self.task.primitives, LINE_FUNCTIONS)
+        return directed(front, rows, self.settings.constraints, primitives, self.threads)

@@ -54,7 +54,6 @@ from shine.search.problem.preparation import (
     seeding_task,
 )
 from shine.search.problem.reference_losses import description_length, good_enough
-from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 from shine.search.problem.serial_noise import with_serial_noise
 from shine.search.problem.unwritten import description_of
 from shine.search.seeding import Guesses, SeedingSettings, Slices, guesses_in_slices
@@ -322,8 +321,7 @@ class FormulaProblem(OneFormula):
 
     def choose_now(self, models: Sequence[Model]) -> Choice:
         """By the shortest description of the sample."""
-        described = description_of(self.sample, self.loss, with_functions(self.task.primitives, LINE_FUNCTIONS))
-        return choose(models, self.enough, described)
+        return choose(models, self.enough, description_of(self.sample, self.loss, self.task.primitives))
 
     def kept(self, state: State) -> State:
         """It knows the model of the noise."""

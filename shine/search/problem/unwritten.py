@@ -24,7 +24,7 @@ from shine.lang.forms.tree import Tree
 from shine.lang.population import Population
 from shine.search.description import DescriptionLength
 from shine.search.problem.reference_losses import description_length
-from shine.search.problem.scaling import with_functions
+from shine.search.problem.scaling import LINE_FUNCTIONS, with_functions
 
 ROWS = 200
 """Most rows that tell which changes of constants and of units are alike."""
@@ -48,7 +48,7 @@ def description_of(
     loss : str or Loss
         With likelihoods nothing is counted: nobody chose the unit of their target.
     primitives : PrimitiveSet
-        Functions that are compiled already.
+        Functions of the search: with those of lines, they are compiled already.
     given : Dataset, optional
         The rows in the units of the formulas, if those are others.
     """
@@ -70,8 +70,8 @@ def unwritten(trees: Sequence[Tree], rows: Dataset, primitives: PrimitiveSet) ->
         than a fit takes.
     primitives : PrimitiveSet
     """
-    used = {"mul", *(name for tree in trees for name in functions_of(tree))}
-    known = with_functions(replace(primitives, features=rows.features), sorted(used))
+    used = sorted({name for tree in trees for name in functions_of(tree)})
+    known = with_functions(with_functions(replace(primitives, features=rows.features), LINE_FUNCTIONS), used)
     given = Population.from_trees([replace(tree, parameters=rows.features) for tree in trees], known)
     scaled = [_with_units(given.tape(at), known) for at in range(len(given))]
     population = Population.from_tapes([tape for tape, _ in scaled], known)
