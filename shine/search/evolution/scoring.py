@@ -22,9 +22,9 @@ from shine.search.seeding.effort import Deadline
 FIRST_SLICE = 16
 """Individuals in the first slice, before the speed of the evaluator is known."""
 
-Fitter = Callable[[Population, Scores, Floats], Population]
-"""Individuals, their scores, losses below which they must come (see `Scorer.scored`) -> the same individuals, some of
-them with better constants."""
+Fitter = Callable[[Population, Scores, Floats], tuple[Population, Indices]]
+"""Individuals, their scores, losses below which they must come (see `Scorer.scored`) -> those whose constants a fit
+changes, with the new ones, and which they are."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +137,12 @@ class Scorer:
             refuted = np.concatenate(self._refuted)
             self.refuted += len(np.unique(refuted))
             before, after = before.without(_among(new, refuted)), after.without(_among(fitted, refuted))
-        values = population.values.take(first, axis=0)
-        values[unknown], losses[unknown] = fitted.values, after.losses
         self._remember(keys[unknown], before, fitted, after)
-        return replace(population, values=values.take(inverse, axis=0)), losses[inverse]
+        losses[unknown] = after.losses
+        found = _with_values(population, first[unknown], fitted.values)
+        again = np.flatnonzero(first[inverse] != np.arange(len(population)))
+        found.values[again] = found.values[first[inverse[again]]]
+        return found, losses[inverse]
 
     def show(self, population: Population) -> None:
         """Evaluate individuals for the archive only: they are neither fitted nor remembered."""
@@ -166,7 +168,7 @@ class Scorer:
             before = self._evaluator.score(new)
             individuals, after, better = self._fitted(new, before, limits)
         else:
-            fitted, better = self._with_constants(new, self._first.score(new), limits)
+            fitted, better = self._fitter(new, self._first.score(new), limits)
             individuals = _with_values(new, better, fitted.values)
             after = self._evaluator.score(individuals, useless)
             before = after.without(np.isin(np.arange(len(new)), better))
@@ -192,21 +194,13 @@ class Scorer:
         """Individuals with fitted constants if these are better, their scores, and which they are."""
         if self._fitter is None:
             return individuals, scores, np.zeros(0, np.int64)
-        fitted, changed = self._with_constants(individuals, scores, limits)
+        fitted, changed = self._fitter(individuals, scores, limits)
         if not len(changed):
             return individuals, scores, changed
         found = self._evaluator.score(fitted)
         better = np.flatnonzero(found.losses < scores.losses[changed])
         at = changed[better]
         return _with_values(individuals, at, fitted.values[better]), scores.replaced(at, found.take(better)), at
-
-    def _with_constants(self, individuals: Population, scores: Scores, limits: Floats) -> tuple[Population, Indices]:
-        """The individuals whose constants a fit changes, with the new ones, and which they are."""
-        assert self._fitter is not None
-        fitted, differ = self._fitter(individuals, scores, limits), np.empty(len(individuals), np.bool_)
-        compare_rows(len(fitted), fitted.width, fitted.values, individuals.values, differ)
-        changed = np.flatnonzero(differ)
-        return fitted.take(changed), changed
 
 
 def _with_values(population: Population, rows: Indices, values: Floats) -> Population:
@@ -243,15 +237,18 @@ def _fitted(
     population: Population,
     scores: Scores,
     limits: Floats,
-) -> Population:
+) -> tuple[Population, Indices]:
     which = fittable(population, scores)
+    given, differ = population.take(which), np.empty(len(which), np.bool_)
     if not len(which):
-        return population
+        return given, which
     with np.errstate(all="ignore"):
         goals = limits[which] / scores.losses[which]
     lines = FirstLines(scores.slopes[which], scores.intercepts[which], scaled, goals)
-    fit = linearizer.fit(population.take(which), steps, tolerance=tolerance, lines=lines)
-    return _with_values(population, which, fit.population.values)
+    found = linearizer.fit(given, steps, tolerance=tolerance, lines=lines).population
+    compare_rows(len(given), given.width, found.values, given.values, differ)
+    changed = np.flatnonzero(differ)
+    return found.take(changed), which[changed]
 
 
 def fittable(population: Population, scores: Scores) -> Indices:
