@@ -67,6 +67,9 @@ def each_condition_finds_its_runs(face: str) -> None:
         ("--where", "seed > 0 and nodes == 5"): "b",
         ("--sort", "loss"): "abc",
         ("--sort", "loss", "--reverse"): "cba",
+        ("--sort", "r2"): "abc",
+        ("--sort", "r2", "--reverse"): "cba",
+        ("--reverse",): "abc",
         ("--sort", "name", "--limit", "2"): "ab",
     }
     for words, names in expected.items():

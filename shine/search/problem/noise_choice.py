@@ -46,7 +46,7 @@ LARGEST = 0.3
 """Relative noise of targets within `DECADES` from which it is doubtful: readings that are far off give their rows
 weights that are far off. Over decades, even weights are farther off."""
 
-DOUBTFUL = 10.0
+NATS_OF_DOUBT = 10.0
 """Nats by which noise has to be likelier if its formula leaves so much, or alike errors."""
 
 EXACT = 1e-20
@@ -180,7 +180,7 @@ class Explained:
 
 
 def likeliest(dataset: Dataset, found: Sequence[Explained]) -> str:
-    """The model with the shortest description; one whose formula may leave misfit has to be likelier (see `DOUBTFUL`).
+    """The model with the shortest description; one whose formula may leave misfit has to be likelier (see `NATS_OF_DOUBT`).
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def likeliest(dataset: Dataset, found: Sequence[Explained]) -> str:
             continue
         large = each.noise == "relative" and each.share > LARGEST and not decades
         margin = 0.0 if each.noise == "absolute" or decades else MARGIN
-        lengths[each.noise] = each.length + (DOUBTFUL if large or each.alike else margin)
+        lengths[each.noise] = each.length + (NATS_OF_DOUBT if large or each.alike else margin)
     return min(lengths, key=lambda name: lengths[name])
 
 

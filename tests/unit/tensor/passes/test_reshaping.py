@@ -85,6 +85,15 @@ def test_the_last_instruction_is(name):
     assert after(simplify, text)[-2].split(" = ", 1)[1].startswith(expected)
 
 
+def test_a_sum_counts_the_equal_elements_of_all_its_axes():
+    b = FunctionBuilder("main")
+    wide = b.broadcast(b.parameter("x", TensorType("f32", (3, 1))), shape=(4, 3, 2))
+    module = Module("m", {"main": b.done(b.reduce_sum(wide, axes=(0, 2), keep=False))})
+    given = np.arange(3, dtype=np.float32)[:, None]
+    (found,) = interpret(simplify(module), "main", [given])
+    np.testing.assert_array_equal(found, 8 * given[:, 0])
+
+
 def network(layers=3, size=8):
     """Convolutions that were written for channels first, with a bias, relu and a skip connection."""
     rng = np.random.default_rng(0)
