@@ -61,7 +61,7 @@ PROBED_MEMBERS, PROBED_ROWS = 600, 100
 PROBING = 0.05
 """Most of the seconds of the search that this seeding may take, as a share."""
 
-PROBING_WORK, HURRIED_WORK = 20_000, 5_000
+PROBING_WORK, HURRIED_WORK = 13_000, 5_000
 """Most work of this seeding; and if there are no generations, or no seeding besides. The searches of squares, products
 and sums of two need so much."""
 
