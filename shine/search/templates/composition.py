@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from shine.base.errors import DataError, placed
 from shine.base.lazy import cached_property
 from shine.base.typing import Codes, Floats, Indices, Mask
+from shine.lang.forms.grammar import NAMED_CONSTANTS, ExpressionVerifier
 from shine.lang.forms.names import listed, shown
 from shine.lang.forms.primitives import CONSTANT, PrimitiveSet, select
 from shine.lang.forms.tape import functions_of, tree_from_tape
@@ -273,7 +274,7 @@ def bound(
 
 
 def resolved(template: Template, features: Sequence[str]) -> Template:
-    """The template for data with some columns: names of columns are no parameters.
+    """The template for data with some columns: names of columns are no parameters, and no numbers such as pi.
 
     A `DataError` if the data lack a column.
     """
@@ -286,7 +287,18 @@ def resolved(template: Template, features: Sequence[str]) -> Template:
         raise DataError(
             f"{shown(both[0])} is a parameter of the template, and a column of the data; rename one of them"
         )
-    return replace(template, parameters=tuple(each for each in template.parameters if each.name not in columns))
+    parameters = tuple(each for each in template.parameters if each.name not in columns)
+    numbers = NAMED_CONSTANTS.keys() - {*features, *(each.name for each in parameters)}
+    outputs = tuple(_with_numbers(tree, numbers) for tree in template.outputs)
+    return replace(template, parameters=parameters, outputs=outputs)
+
+
+def _with_numbers(tree: Tree, numbers: Collection[str]) -> Tree:
+    """A formula in which some names are the numbers that they stand for."""
+    names = tuple(name for name in tree.parameters if name not in numbers)
+    read = ExpressionVerifier(tree.functions, {name: name for name in (*names, *dict(tree.assignments))}).visit
+    assignments = tuple((name, read(value)) for name, value in tree.assignments)
+    return replace(tree, parameters=names, assignments=assignments, result=read(tree.result))
 
 
 def _slot(unknown: Unknown, primitives: Sequence[PrimitiveSource], max_size: int, max_depth: int) -> Slot:

@@ -196,7 +196,8 @@ class SourceReader:
         self.template = Template(
             found,
             own,
-            _outputs(node, [*columns, *(each.name for each in own)], body),
+            # Whether such a name is a column, the data tell (see `resolved`).
+            _outputs(node, [*columns, *(each.name for each in own), *(NAMED_CONSTANTS.keys() & names)], body),
             body.calls,
             columns,
             frozenset() if definition.columns is not None else self._open(own, parameters),

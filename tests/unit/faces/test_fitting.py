@@ -49,6 +49,13 @@ def test_bounds_groups_and_fixed_numbers():
     assert shine.fit("8*exp(-350/(t [K] + 45))", TABLE, "y").best.loss == pytest.approx(0.002**2, rel=0.3)
 
 
+def test_a_column_named_as_a_number_is_the_column():
+    x = np.linspace(1, 5, 20)
+    table = pd.DataFrame({"pi": x, "x": x**2})
+    assert shine.fit("a*pi + b*x", table, 2 * x + 3 * x**2).best.constants == pytest.approx({"a": 2, "b": 3})
+    assert shine.fit("a*pi*x", table[["x"]], np.pi * x**2).best.constants == pytest.approx({"a": 1})
+
+
 @pytest.mark.slow
 def test_the_formula_has_its_place_beside_a_front():
     table, y = TABLE[["t [K]"]], TABLE.y
