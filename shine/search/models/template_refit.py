@@ -7,7 +7,7 @@ Parameters keep their names; a parameter by group has one for each group, `k_A`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -163,7 +163,8 @@ def form_of_law(law: Law, held: Held = NOTHING_HELD, output: int = 0) -> Form:
     definitions = _definitions(law, forms)
     tree = inlined(body, definitions, names, exact, free=own)
     used = tree.used_parameters
-    assignments = tuple((name, _by_group(law, name)) for name in by_groups if name in used)
+    by_name = _names(law)
+    assignments = tuple((name, _by_group(law, name, by_name[name], parameters)) for name in by_groups if name in used)
     return Form(
         replace(tree, parameters=(*values, *law.features), assignments=assignments),
         tuple(values),
@@ -191,31 +192,37 @@ def _used_by(law: Law, body: Tree) -> Law:
 
 
 def _free_parameters(law: Law) -> dict[str, float]:
-    """The numbers that were fitted for parameters, by name; one at its bound is held there."""
-    held = {
-        each.name for each in law.template.parameters
-        if each.value is not None or each.integer or np.isin(law.constants.get(each.name, np.nan), each.bounds).all()
-    }  # fmt: skip
+    """The numbers that were fitted for parameters, by name; those at a bound are held there."""
+    fitted = {each.name: each.bounds for each in law.template.parameters if each.value is None and not each.integer}
+    names = _names(law)
     found: dict[str, float] = {}
     for name, value in law.constants.items():
-        if name not in held:
-            found |= {name: value} if isinstance(value, float) else dict(zip(_names(law, name), value, strict=True))
+        own = {name: value} if isinstance(value, float) else dict(zip(names[name], value, strict=True))
+        found |= {each: number for each, number in own.items() if name in fitted and number not in fitted[name]}
     return found
 
 
-def _names(law: Law, parameter: str) -> list[str]:
-    """Names of a parameter's values by group."""
-    assert law.groups is not None
-    labels = [f"{parameter}_{label}" for label in law.groups.names_as_texts]
-    told = [identifier(each) for each in labels]
-    return told if len(set(told)) == len(told) else [f"{parameter}_{number}" for number in range(len(told))]
+def _names(law: Law) -> dict[str, list[str]]:
+    """Names of the values of each parameter by group, none of which is that of something else."""
+    taken = {*law.features, *law.constants}
+    found: dict[str, list[str]] = {}
+    for parameter, value in law.constants.items():
+        if not isinstance(value, float):
+            assert law.groups is not None
+            told = [identifier(f"{parameter}_{label}") for label in law.groups.names_as_texts]
+            if len(set(told)) < len(told):
+                told = [f"{parameter}_{number}" for number in range(len(told))]
+            while not taken.isdisjoint(told):
+                told = [f"{each}_" for each in told]
+            taken.update(told)
+            found[parameter] = told
+    return found
 
 
-def _by_group(law: Law, name: str) -> ast.expr:
+def _by_group(law: Law, name: str, names: Sequence[str], free: Collection[str]) -> ast.expr:
     assert law.groups is not None
-    held = next(each for each in law.template.parameters if each.name == name)
     own: Any = law.constants[name]
-    numbers: Any = own.tolist() if held.integer else [ast.Name(each) for each in _names(law, name)]
+    numbers: Any = [ast.Name(each) if each in free else value for each, value in zip(names, own.tolist(), strict=True)]
     return by_group(law.groups.column, law.groups.values, numbers)
 
 

@@ -49,6 +49,32 @@ def test_bounds_groups_and_fixed_numbers():
     assert shine.fit("8*exp(-350/(t [K] + 45))", TABLE, "y").best.loss == pytest.approx(0.002**2, rel=0.3)
 
 
+def test_a_value_at_its_bound_has_no_interval_in_one_group():
+    hot, cold = np.where(TABLE.day == "a", 1, 0), TABLE["t [K]"]
+    y = 8 * np.exp((-350 - 100 * hot) / (cold + 45)) + RNG.normal(0, 0.002, len(T))
+    found = shine.fit("a*exp(b[day]/(t [K] + 45))", TABLE, y, parameters={"b": (-400, None)}, noise="absolute").best
+    assert found.constants["b"][0] == -400
+    ends = found.conf_int()
+    assert list(ends) == ["a", "b_b"]
+    assert ends["b_b"][0] < found.constants["b"][1] < ends["b_b"][1]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    {
+        "b_a*exp(b[day]/(t [K] + 45))": ["b_a", "b_a_", "b_b_"],
+        "a*exp(b[day]/(t [K] + 45)) + c*b_b": ["a", "b_a_", "b_b_", "c"],
+        "b_a[day]*exp(b[day]/(t [K] + 45))": ["b_a_a", "b_a_b", "b_a_", "b_b_"],
+    }.items(),
+)
+def test_values_by_group_have_names_of_their_own(text, names):
+    found = shine.fit(text, TABLE.assign(b_b=RNG.normal(size=len(T))), "y", noise="absolute").best
+    ends = found.conf_int()
+    assert sorted(ends) == sorted(names)
+    first = next(name for name in names if name != "a" and name.endswith(("a_", "a_a")))
+    assert ends[first][0] < (found.constants["b_a"] if first == "b_a_a" else found.constants["b"])[0] < ends[first][1]
+
+
 def test_a_column_named_as_a_number_is_the_column():
     x = np.linspace(1, 5, 20)
     table = pd.DataFrame({"pi": x, "x": x**2})
