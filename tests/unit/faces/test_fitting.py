@@ -49,6 +49,16 @@ def test_bounds_groups_and_fixed_numbers():
     assert shine.fit("8*exp(-350/(t [K] + 45))", TABLE, "y").best.loss == pytest.approx(0.002**2, rel=0.3)
 
 
+@pytest.mark.parametrize("text", ["a*x**n", "a*exp(-b*x) + c", "sqrt(a + b*x)"])
+@pytest.mark.parametrize("unit", [1e-50, 1e-10, 1e10, 1e50])
+def test_a_formula_fits_in_any_unit_of_the_target(text, unit):
+    x = np.linspace(1, 5, 30)
+    y = 3 * np.exp(-0.5 * x) + np.random.default_rng(0).normal(0, 0.02, 30)
+    words = {"features": ["x"], "noise": "absolute"}
+    one, other = (shine.fit(text, x[:, None], y * each, **words).best for each in (1.0, unit))
+    assert other.r2 == pytest.approx(one.r2, abs=1e-6)
+
+
 def test_a_value_at_its_bound_has_no_interval_in_one_group():
     hot, cold = np.where(TABLE.day == "a", 1, 0), TABLE["t [K]"]
     y = 8 * np.exp((-350 - 100 * hot) / (cold + 45)) + RNG.normal(0, 0.002, len(T))

@@ -17,6 +17,7 @@ from shine.lang.interpret import evaluate
 from shine.lang.population import Population
 from shine.search.evolution.operators.slot_breeding import assembled
 from shine.search.templates.composition import Composition
+from shine.search.templates.fits.sections import OUTPUT
 from shine.search.templates.template import Parameter, Template
 
 NEAR = 16.0
@@ -31,8 +32,11 @@ def with_starts(template: Template, dataset: Dataset) -> Template:
     rows = dataset.sampled(ROWS, np.random.default_rng(0))
     names = {each.name for each in template.parameters}
     found = _Sizes(rows, names, template.calls)
-    for output in template.outputs:
-        found.of_parameters(output)
+    several = len(template.outputs) > 1
+    for number, output in enumerate(template.outputs):
+        own = rows.columns[rows.features.index(OUTPUT)] == number if several else slice(None)
+        # Constants of unknown functions have a part in the size of the target.
+        found.of_parameters(output, None if template.unknowns else _median(np.abs(rows.target[own])))
     parameters = []
     for each in template.parameters:
         size, (low, high) = found.sizes.get(each.name), each.bounds
@@ -59,15 +63,16 @@ class _Sizes:
     calls: Mapping[str, object]
     sizes: dict[str, float] = field(default_factory=dict)
 
-    def of_parameters(self, output: Tree) -> None:
-        """Note the sizes that an output tells."""
-        waiting: list[tuple[ast.AST, float | None]] = [(output.result, None)]
+    def of_parameters(self, output: Tree, size: float | None) -> None:
+        """Note the sizes that an output of some size tells."""
+        waiting: list[tuple[ast.AST, float | None]] = [(output.result, size)]
         waiting += [(value, None) for _, value in output.assignments]
         while waiting:
             node, wanted = waiting.pop()
+            wanted = wanted if wanted is not None and 0 < wanted < np.inf else None
             match node:
                 case ast.Name(name) if name in self.parameters:
-                    if wanted is not None and np.isfinite(wanted) and wanted > 0:
+                    if wanted is not None:
                         self.sizes.setdefault(name, wanted)
                 case ast.BinOp(left, ast.Mult(), right):
                     waiting += [(right, _over(wanted, self._size(output, left)))]
@@ -83,6 +88,10 @@ class _Sizes:
                     ]
                 case ast.UnaryOp(ast.USub(), operand):
                     waiting.append((operand, wanted))
+                case ast.Call(ast.Name("sqrt"), [argument]):
+                    waiting.append((argument, None if wanted is None else wanted * wanted))
+                case ast.Call(ast.Name("abs" | "max" | "min"), arguments):
+                    waiting += [(argument, wanted) for argument in arguments]
                 case ast.Call(_, arguments):
                     waiting += [(argument, 1.0) for argument in arguments]
                 case ast.BinOp(left, ast.Pow(), right):
@@ -98,8 +107,13 @@ class _Sizes:
         tree = replace(output, parameters=self.rows.features, result=node, assignments=())
         with np.errstate(all="ignore"):
             values = np.abs(evaluate(tree, list(self.rows.columns), np.float64, COMPILED))
-        values = values[np.isfinite(values) & (values > 0)]
-        return float(np.sort(values)[len(values) // 2]) if len(values) else None
+        return _median(values)
+
+
+def _median(sizes: Floats) -> float | None:
+    """The median of the sizes that are neither 0 nor infinite; None if there are none."""
+    known = np.sort(sizes[np.isfinite(sizes) & (sizes > 0)])
+    return float(known[len(known) // 2]) if len(known) else None
 
 
 def _over(wanted: float | None, size: float | None) -> float | None:

@@ -12,9 +12,9 @@ from shine.search.templates.composition import resolved
 TIMES = np.linspace(1, 9, 60)
 
 
-def starts_of(text: str, factor: float, **options) -> dict[str, float]:
+def starts_of(text: str, factor: float, size: float = 1.0, **options) -> dict[str, float]:
     columns = np.column_stack([TIMES * factor, TIMES])
-    data = Dataset.from_arrays(columns, TIMES, features=("t", "dose"))
+    data = Dataset.from_arrays(columns, size * TIMES, features=("t", "dose"))
     template = with_starts(resolved(shine.template(text, **options), ("t", "dose")), data)
     return {each.name: each.first for each in template.parameters}
 
@@ -40,6 +40,14 @@ def test_starts_near_one_and_those_of_users_stay():
     assert starts_of("f(dose)*exp(-k*t)", 1e6, parameters={"k": {"start": 0.3}}) == {"k": 0.3}
     assert starts_of("k*f(dose)", 1e6) == {"k": 1.0}
     assert all(map(math.isfinite, starts_of("f(dose)*exp(-k*t/a)", 1e6).values()))
+    assert starts_of("sqrt(sqrt(sqrt(a/(b/(c/t)))))", 1e300, size=1e100) == {"a": 1.0, "b": 1.0, "c": 1.0}
+
+
+def test_a_formula_without_unknown_functions_starts_at_the_size_of_the_target():
+    sizes = starts_of("a*exp(-k*dose) + b/(dose + c) + max(d, -sqrt(e))", 1.0, size=1e6)
+    assert sizes.pop("e") == pytest.approx(sizes["a"] ** 2)
+    assert sizes == {"a": sizes["a"], "k": 1.0, "b": sizes["a"], "c": 1.0, "d": sizes["a"]}
+    assert 1e6 < sizes["a"] < 9e6
 
 
 @pytest.mark.slow
