@@ -59,6 +59,18 @@ def test_a_formula_fits_in_any_unit_of_the_target(text, unit):
     assert other.r2 == pytest.approx(one.r2, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("text", "constants", "t"),
+    [("a*exp(-b/t)", [1e9, 7200], (300, 500)), ("a*exp(b/(t + c))", [5.6e-3, 6181, 345], (50, 125))],
+)
+def test_a_fit_goes_to_the_end_of_a_curved_valley(text, constants, t):
+    t, words = np.linspace(*t, 20), dict(zip("abc", constants, strict=False))
+    y = shine.jit(text)(t=t, **words) + np.random.default_rng(0).normal(0, 5, 20)
+    best, _ = curve_fit(lambda t, *each: shine.jit(text)(t=t, **dict(zip("abc", each, strict=False))), t, y, constants)
+    found = shine.fit(text, t[:, None], y, features=["t"], noise="absolute").best
+    assert list(found.constants.values()) == pytest.approx(best, rel=1e-4)
+
+
 def test_a_value_at_its_bound_has_no_interval_in_one_group():
     hot, cold = np.where(TABLE.day == "a", 1, 0), TABLE["t [K]"]
     y = 8 * np.exp((-350 - 100 * hot) / (cold + 45)) + RNG.normal(0, 0.002, len(T))

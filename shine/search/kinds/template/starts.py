@@ -122,10 +122,11 @@ def _over(wanted: float | None, size: float | None) -> float | None:
 
 
 STARTS, KEPT = 1000, 20
-"""Starts of a formula without unknown functions, and the best of them, which go on to the end."""
+"""Starts of a formula without unknown functions, and the best of them, which go on."""
 
-STEPS, LAST_STEPS, TOLERANCE = 10, 100, 1e-9
-"""Most steps of the fits from all starts and from those kept, and the share of the error that ends a fit."""
+STEPS, LATER_STEPS, LAST_STEPS, TOLERANCE = 10, 100, 3000, 1e-9
+"""Most steps of the fits from all starts, from those kept, and from the best, along valleys as curved as those of
+``a*exp(-b/t)``; and the share of the error that ends a fit."""
 
 
 def fitted_starts(
@@ -150,7 +151,7 @@ def fitted_starts(
     values = np.repeat(np.array(drawn).reshape(-1, STARTS), composition.counts, axis=0).T
     values[0] = composition.starts
     individuals = assembled([], composition.genome, values)
-    for steps, kept in ((STEPS, KEPT), (LAST_STEPS, 1)):
+    for steps, kept in ((STEPS, KEPT), (LATER_STEPS, 1), (LAST_STEPS, 1)):
         fit = fitter.fit(individuals, steps, tolerance=TOLERANCE)
         best = np.argsort(np.where(np.isfinite(fit.errors), fit.errors, np.inf), kind="stable")[:kept]
         individuals = fit.population.take(best)
