@@ -318,6 +318,11 @@ class Dataset:
         return self.effective_rows / self._weighted_rows
 
     @property
+    def rows_by_weight(self) -> float:
+        """Rows that a unit of sample weight counts as: 1 if whole weights count repeated rows."""
+        return self._weighted_rows / float(stable_sum(self.sample_weights))
+
+    @property
     def _weighted_rows(self) -> float:
         weights = self.sample_weights
         # Nobody has seen a row a billion times, and very large numbers are always whole.

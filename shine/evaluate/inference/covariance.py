@@ -198,7 +198,8 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: st
     else:
         freedom = max(rows - rank, 0.0)
         dispersion = found.dispersion * freedom / rows
-    independence = likelihood.rows.independence
+    # Only ratios of weights tell something about noise of unknown size.
+    independence = likelihood.rows.independence * (1.0 if math.isinf(freedom) else likelihood.rows.rows_by_weight)
     allowed = dependent(likelihood, constants, inverse, rank) if kind == "auto" and count and freedom > 0 else None
     if allowed is not None:
         kind, dispersion = "dependent", 1 / allowed.variance if allowed.variance > 0 else math.inf
@@ -222,7 +223,7 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: st
     adjusted = np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0)
     if freedom == 0:
         matrix, undetermined = np.full((count, count), np.inf), np.ones(count, np.bool_)
-    told = dispersion if allowed is None else dispersion * independence
+    told = dispersion if allowed is None else dispersion * likelihood.rows.independence
     information = told / 2 * np.diagonal(found.hessian) if dispersion < math.inf else np.full(count, np.inf)
     note = "" if allowed is None else allowed.note
     return Covariance(matrix, dispersion, freedom, freedoms, undetermined, information, kind, adjusted, known, note)

@@ -122,12 +122,13 @@ class Curvature:
         likelihood, count = self.likelihood, len(self.constants)
         slopes, found = derivatives_of(likelihood.error), np.zeros((count, count))
         sums, squared = np.zeros((2, count))
+        unit = 1 / likelihood.rows.rows_by_weight
         with np.errstate(all="ignore"):
             for block in likelihood.blocks(self.constants):
                 first, moved = block.precisions * slopes.first(block.arguments), inverse @ block.partials
                 if likelihood.error.follows_from_moments:
                     # The second derivative of a square is 2.
-                    leverage = 2 * block.precisions * np.einsum("ir,ir->r", block.partials, moved)
+                    leverage = 2 * unit * block.precisions * np.einsum("ir,ir->r", block.partials, moved)
                     # Leverages above this count as this: a row that determines a constant alone says nothing about its
                     # noise.
                     first = first / (1 - np.minimum(leverage, 0.99))

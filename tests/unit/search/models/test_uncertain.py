@@ -57,6 +57,16 @@ def test_rows_given_twice_are_rows_of_weight_two():
         assert twice == line.with_data(X, y, sample_weight=np.full(60, 2.0)).conf_int(method="wald")
 
 
+@pytest.mark.parametrize("covariance", ["model", "robust"])
+def test_a_common_factor_of_weights_that_are_no_counts_says_nothing(covariance):
+    found, given = model(), {"method": "wald", "covariance": covariance}
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(Y))
+    for one, other in ((np.full(len(Y), 1.0), np.full(len(Y), 2.5)), (weights, 1e-6 * weights)):
+        ends = [found.with_data(X, Y, sample_weight=each).conf_int(**given) for each in (one, other)]
+        for name, end in ends[0].items():
+            assert ends[1][name] == pytest.approx(end, rel=1e-6)
+
+
 def test_a_higher_level_has_wider_intervals():
     narrow, wide = (model().conf_int(level)["c0"] for level in (0.5, 0.99))
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
