@@ -34,3 +34,9 @@ def test_check_names_values_that_look_like_missing_ones(small: Path) -> None:
     Path("marked.csv").write_text("\n".join(["a,b,y", *rows]))
     told = shine("config", "check", small, "--set", "data={path: marked.csv, target: y}").stdout
     assert "note: column 'a': -999 in 3 rows is far from all other values" in told
+
+
+def test_a_table_without_features_is_named(small: Path) -> None:
+    Path("alone.csv").write_text("y\n1\n2\n")
+    told = shine("config", "check", small, "--set", "data={path: alone.csv, target: y}")
+    assert told.exit_code == 2 and told.stderr.rstrip().endswith("alone.csv: no column is left to be a feature")

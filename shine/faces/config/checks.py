@@ -190,6 +190,8 @@ def named_columns(data: DataSettings, base: Path) -> Dataset | None:
         headings = [each for each in own if each not in others]
         if data.features:  # those that are meant
             headings = [each if each in own else similar(each, own) or each for each in data.features]
+        if not headings:  # the loaded data say so
+            return None
         known = [place for place, each in enumerate(own) if each in headings]
         kinds = {recognized(raw, ".", data.reading.marks).kind for raw in found.source.read(known)}
         if kinds - {"number", "truth"}:
