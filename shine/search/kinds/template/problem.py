@@ -113,6 +113,8 @@ def prepared_template(dataset: Dataset, settings: TranslatedSettings) -> Templat
     if template.groups is not None:
         labels = dataset.labels.get(template.groups)
         dataset, groups = numbered_by_group(dataset, template.groups, labels)
+        if len(groups.values) == dataset.n_rows:
+            raise DataError(f"each row is a group of its own by {shown(template.groups)}: groups need several rows")
     features = tuple(name for name in dataset.features if name != OUTPUT or len(template.outputs) == 1)
     largest = float(np.abs(dataset.target).max(initial=0.0))
     # Squares of errors have digits to spare within these bounds.

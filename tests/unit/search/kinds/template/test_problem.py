@@ -177,6 +177,11 @@ def test_what_does_not_go_with_a_template_is_refused(options, message):
     assert "\n" not in str(refused.value)
 
 
+def test_rows_that_are_groups_of_their_own_are_refused():
+    with pytest.raises(DataError, match="each row is a group of its own by 't'"):
+        evolve(np.column_stack([A, T]), DECAY, "f(a) + k[t]", ["a", "t"])
+
+
 def test_a_column_that_the_data_lack_is_named():
     with pytest.raises(DataError, match="needs a column 'b'; the data have a, t"):
         evolve(np.column_stack([A, T]), A, "f(b)*k", ["a", "t"])

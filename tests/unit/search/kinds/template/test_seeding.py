@@ -71,7 +71,7 @@ def test_factors_and_summands_of_the_whole_leave_a_line_open(text):
 
 @pytest.mark.parametrize("text", [
     "f(a, b)*c*b", "exp(c*f(a, b))", "c*sqrt(f(a, b)) + d", "f(a) + f(b)", "f(a) + h(b)", "D(f, 0)(a)", "f(a), f(b)",
-    "f(a, b)**2", "sin(f(a, b))", "f(c*a)", "k[b]*f(a)",
+    "f(a, b)**2", "sin(f(a, b))", "f(c*a)", "k[g]*f(a)",
 ])  # fmt: skip
 def test_other_templates_are_not_solved(text):
     y = np.column_stack([A, B]) if "), f" in text else A
