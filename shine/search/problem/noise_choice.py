@@ -180,7 +180,7 @@ class Explained:
 
 
 def likeliest(dataset: Dataset, found: Sequence[Explained]) -> str:
-    """The model with the shortest description; one whose formula may leave misfit has to be likelier (see `NATS_OF_DOUBT`).
+    """The model with the shortest description; one whose formula may leave misfit has to be likelier.
 
     Parameters
     ----------
