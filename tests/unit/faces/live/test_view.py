@@ -6,7 +6,7 @@ import http.client
 import json
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -46,9 +46,13 @@ class Page:
             self._new.notify_all()
 
     def _take(self):
-        connection = http.client.HTTPConnection(self._address, timeout=60)
-        connection.request("GET", f"/events?token={self._token}")
-        for line in connection.getresponse():
+        with closing(http.client.HTTPConnection(self._address, timeout=60)) as connection:
+            connection.request("GET", f"/events?token={self._token}")
+            with connection.getresponse() as lines:
+                self._read(lines)
+
+    def _read(self, lines):
+        for line in lines:
             if line.startswith(b"data: "):
                 message = json.loads(line[6:])
                 with self._new:
