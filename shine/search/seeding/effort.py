@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-FIRST_SLICE, SLICE = 40_000, 20_000
-"""Work of the first slice, which holds the searches of a small bank, a second or two; and of each other one."""
+FIRST_SLICE, SLICE = 60_000, 20_000
+"""Work of the first slice, which holds all searches of a small bank, some seconds; and of each other one."""
 
 A_SEARCH = 1500
 """Members that most searches count as, besides those of their bank: its views, and the formulas that they complete."""

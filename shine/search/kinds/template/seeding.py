@@ -36,7 +36,7 @@ from shine.search.problem.preparation import SEEDING_ROWS, seeding_task
 from shine.search.problem.reference_losses import rounding_error
 from shine.search.problem.scaling import with_line
 from shine.search.seeding import Finding, Guesses, SeedingSettings, Slices, find_guesses
-from shine.search.seeding.effort import FIRST_SLICE, SLICE, Deadline, Effort
+from shine.search.seeding.effort import FIRST_SLICE, Deadline, Effort
 from shine.search.templates.composition import Composition
 
 ROUNDS = (0.7, 1.0)
@@ -60,7 +60,7 @@ def template_seeding(
         return None
 
     def seeded(rng: np.random.Generator, effort: Effort) -> Generator[Guesses]:
-        effort.most = FIRST_SLICE + SLICE
+        effort.most = FIRST_SLICE
         slots = _SlotSeeding(composition, settings, threads, rng, effort, pool)
         # Rows for each parameter, and for each group of one by group, that rough fits see, if there are so many.
         rows = sample.sampled(max(SEEDING_ROWS, 10 * composition.n_leaves), rng)
